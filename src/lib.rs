@@ -1,0 +1,5 @@
+//! context-recall.
+
+pub mod judge;
+pub mod providers;
+pub mod recall;

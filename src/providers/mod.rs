@@ -1,0 +1,152 @@
+//! The outside: language-model backends, as one small port.
+//!
+//! A leaf room: it knows HTTP and vendors' wire formats, and nothing of recall, claims or verdicts.
+//!
+//! # To add a provider
+//!
+//! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]; the wire format is all it holds.
+//! 2. Declare it below.
+//! 3. Give it a name in `config.rs` (`--judge NAME/MODEL`, its key and base URL) and a line in `app.rs`.
+//!
+//! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
+
+pub mod openai;
+pub mod transport;
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+
+/// One question to a model: a fixed system text, the conversation so far, and the shape wanted back.
+#[derive(Debug, Clone)]
+pub struct ChatRequest {
+    /// The system text: byte-identical from call to call, so that providers cache it.
+    pub system: &'static str,
+    /// The turns after it, the first and the last from the user.
+    pub turns: Vec<Turn>,
+    /// The shape of the answer.
+    pub schema: AnswerSchema,
+    /// The most tokens the reply may have, reasoning included.
+    pub output_limit: u32,
+    /// The sampling temperature asked for; a backend may refuse or ignore it.
+    pub temperature: f32,
+    /// The sampling seed asked for; a backend may refuse or ignore it.
+    pub seed: i64,
+}
+
+/// Who said a turn of a conversation, and what.
+#[derive(Debug, Clone)]
+pub enum Turn {
+    /// Our words.
+    User(String),
+    /// The model's words, given back to it.
+    Assistant(String),
+}
+
+/// A JSON schema, in the subset that every backend with structured output takes.
+#[derive(Debug, Clone)]
+pub struct AnswerSchema {
+    /// A name of letters, digits, `_` and `-`.
+    pub name: &'static str,
+    /// The schema as JSON text.
+    pub json: &'static str,
+}
+
+/// What a model answered, in the same words for every vendor.
+#[derive(Debug, Clone)]
+pub struct ChatReply {
+    /// The answer's text, thinking left out. Empty when there was none.
+    pub text: String,
+    /// The model's reasoning, where the backend gives it apart from the answer.
+    pub reasoning: Option<String>,
+    /// How the reply ended.
+    pub ending: Ending,
+    /// The model's name as reported.
+    pub model: Option<String>,
+    /// What it cost, this call and the failed tries before it.
+    pub tokens: Tokens,
+    /// Requests sent for this reply, failed tries included; at least 1.
+    pub calls: u64,
+    /// The answer's shape could not be asked for as wanted; what was asked instead, in words.
+    pub downgraded: Option<&'static str>,
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// Whole, as far as the backend says.
+    Whole,
+    /// Cut by a limit.
+    Truncated,
+    /// The model declined; its words, if any.
+    Refused(String),
+    /// The provider's filter withheld the answer; its words, if any.
+    Filtered(String),
+}
+
+/// Token counts of one exchange. `None` where the backend did not report one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Tokens of the prompt, cached ones included.
+    pub input: Option<u64>,
+    /// The part of `input` that was cached.
+    pub cached_input: Option<u64>,
+    /// Tokens of the reply, reasoning included.
+    pub output: Option<u64>,
+    /// The part of `output` that was reasoning.
+    pub reasoning: Option<u64>,
+}
+
+/// Why a backend gave no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderFault {
+    /// The key was refused.
+    Auth,
+    /// The prompt (with the room kept for the answer) does not fit the model's window or its token allowance.
+    ContextLength,
+    /// A filter refused the prompt.
+    Filtered,
+    /// Name resolution, connecting, TLS, or a broken connection.
+    Unreachable,
+    /// No whole reply within the time for one call, or the backend's own time-out.
+    Timeout,
+    /// Too many requests or tokens for our allowance.
+    RateLimited,
+    /// The backend says that it is overloaded.
+    Overloaded,
+    /// The deadline passed while waiting or calling.
+    Deadline,
+    /// Anything else.
+    Other,
+}
+
+/// A failure of a backend, after the tries that it was worth.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{fault:?}: {detail}")]
+pub struct ProviderError {
+    /// What kind of failure.
+    pub fault: ProviderFault,
+    /// What the backend said or what broke, short, with secrets removed.
+    pub detail: String,
+    /// How long the backend asked to be left alone.
+    pub retry_after: Option<Duration>,
+    /// Requests sent, failed tries included.
+    pub calls: u64,
+}
+
+/// A language model behind some backend.
+pub trait ChatModel: Send + Sync {
+    /// The provider's name, as in `--judge NAME/MODEL`.
+    fn provider(&self) -> &'static str;
+
+    /// The model's name, as asked for.
+    fn model(&self) -> &str;
+
+    /// Asks once (with the retries that help) and gives the reply before `deadline`. Dropping the future closes the
+    /// connection of a call in flight.
+    fn ask<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<ChatReply, ProviderError>>;
+}

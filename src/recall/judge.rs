@@ -1,0 +1,268 @@
+//! The port to whoever decides: what a judge is asked, what it must give back, and how it may fail.
+//!
+//! A judge answers by claim *number*. It can neither add a claim nor leave one out: its answer is collected in a
+//! [`Ballot`], and only a ballot with exactly one verdict for every claim becomes [`Verdicts`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+
+use super::Units;
+
+/// What a judge is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The question that the retriever worked for. May be empty only for callers inside the process.
+    pub user_input: String,
+    /// The retrieved contexts as sent, in rank order, blank ones included so that positions stay true.
+    pub contexts: Vec<String>,
+    /// The claims of the reference, in order. A judge names them by their number, counted from 1.
+    pub claims: Units<String>,
+}
+
+impl Question {
+    /// The contexts that hold any text, each with its position in the list as sent, counted from 0.
+    pub fn passages(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.contexts
+            .iter()
+            .enumerate()
+            .filter(|(_, text)| !text.trim().is_empty())
+            .map(|(position, text)| (position, text.as_str()))
+    }
+}
+
+/// A passage that a judge says it relied on. Nothing here is trusted before [`super::evidence`] has looked it up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Citation {
+    /// Position of the context in the list as sent, counted from 0; `None` when the judge named none that exists.
+    pub context: Option<usize>,
+    /// The words that are said to stand there.
+    pub quote: String,
+}
+
+/// The decision on one claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// Can the claim be attributed to the contexts?
+    pub attributed: bool,
+    /// Why, in a sentence. May be empty.
+    pub reason: String,
+    /// What the judge relied on.
+    pub evidence: Vec<Citation>,
+}
+
+/// Exactly one verdict for every claim, in the order of the claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdicts(Units<Verdict>);
+
+impl Verdicts {
+    /// The verdicts, in the order of the claims.
+    #[must_use]
+    pub fn into_units(self) -> Units<Verdict> {
+        self.0
+    }
+}
+
+/// A verdict list in the making: one place for every claim of a question.
+#[derive(Debug, Clone)]
+pub struct Ballot(Units<Option<Verdict>>);
+
+impl Ballot {
+    /// An empty ballot with a place for every claim of `question`.
+    #[must_use]
+    pub fn of(question: &Question) -> Self {
+        Self(question.claims.clone().map(|_| None))
+    }
+
+    /// Fills the place of claim `number` (counted from 1). A number that is no claim's is dropped, never counted.
+    pub fn cast(&mut self, number: usize, verdict: Verdict) {
+        let place = number
+            .checked_sub(1)
+            .and_then(|index| self.0.0.get_mut(index));
+        if let Some(place) = place {
+            *place = Some(verdict);
+        }
+    }
+
+    /// The numbers of the claims that still have no verdict, counted from 1.
+    #[must_use]
+    pub fn open(&self) -> Vec<usize> {
+        let empty =
+            |(index, place): (usize, &Option<Verdict>)| place.is_none().then_some(index + 1);
+        self.0.iter().enumerate().filter_map(empty).collect()
+    }
+
+    /// The complete list, or the ballot back while any claim is open.
+    ///
+    /// # Errors
+    ///
+    /// Gives the ballot back unchanged when [`Self::open`] is not empty.
+    pub fn close(self) -> Result<Verdicts, Self> {
+        if self.0.iter().any(Option::is_none) {
+            return Err(self);
+        }
+        let verdicts: Vec<Verdict> = self.0.into_vec().into_iter().flatten().collect();
+        // As many verdicts as places, and there was at least one place.
+        Ok(Verdicts(Units(verdicts)))
+    }
+}
+
+/// What was decided, by whom, and what it cost.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// One verdict for every claim.
+    pub verdicts: Verdicts,
+    /// The model's name as the backend reported it.
+    pub model_reported: Option<String>,
+    /// What this judgement cost.
+    pub usage: Usage,
+    /// What the reader of the score should know about how the answer was had.
+    pub warnings: Vec<Warning>,
+}
+
+/// Who decides: the part of an answer's receipt that does not change from call to call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgeInfo {
+    /// `embedded`, or the provider's name.
+    pub provider: &'static str,
+    /// The model asked for, or the version of the embedded judge.
+    pub model: String,
+    /// Name and version of the prompt; `None` for a judge that has none.
+    pub prompt: Option<&'static str>,
+    /// SHA-256 of the prompt's fixed part in lower-case hex; `None` for a judge that has none.
+    pub prompt_sha256: Option<String>,
+}
+
+/// What an answer cost. A count that a backend did not report is `None`, never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Calls sent to the backend, retries and repairs included.
+    pub judge_calls: u64,
+    /// Tokens of the prompts, cached ones included.
+    pub input_tokens: Option<u64>,
+    /// The part of `input_tokens` that the backend had cached.
+    pub cached_input_tokens: Option<u64>,
+    /// Tokens of the replies, reasoning included.
+    pub output_tokens: Option<u64>,
+    /// The part of `output_tokens` that was reasoning.
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Nothing was asked, so nothing was spent.
+    pub const NOTHING: Self = Self {
+        judge_calls: 0,
+        input_tokens: Some(0),
+        cached_input_tokens: Some(0),
+        output_tokens: Some(0),
+        reasoning_tokens: Some(0),
+    };
+
+    /// The sum of two costs; unknown where either is unknown, since a partial sum would claim to be whole.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let add = |a: Option<u64>, b: Option<u64>| a?.checked_add(b?);
+        Self {
+            judge_calls: self.judge_calls.saturating_add(other.judge_calls),
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            cached_input_tokens: add(self.cached_input_tokens, other.cached_input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            reasoning_tokens: add(self.reasoning_tokens, other.reasoning_tokens),
+        }
+    }
+}
+
+/// Something that the reader of a score should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// An attributed claim has no quote that stands in a context.
+    EvidenceMissing {
+        /// The claim's number, counted from 1.
+        claim: usize,
+    },
+    /// The answer stood in the model's reasoning, its content was empty.
+    AnswerInReasoning,
+    /// The backend refused the strict answer schema and was asked with a weaker one.
+    StructuredOutputDowngraded {
+        /// What was used in its place, in words.
+        used: &'static str,
+    },
+    /// The reference is one claim, so the score can only be 0 or 1.
+    SingleClaim,
+}
+
+/// Why a judge gave no verdicts. Each kind is one row of the error contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JudgeFault {
+    /// Too many questions wait already, or the wait would outlast the deadline.
+    Overloaded,
+    /// The request's own deadline passed.
+    DeadlineExceeded,
+    /// No complete, unambiguous verdict list, repairs included.
+    OutputInvalid,
+    /// The reply was cut.
+    Truncated,
+    /// A well-formed reply without text, repairs included.
+    Empty,
+    /// The model declined.
+    Refused,
+    /// The provider's filter declined.
+    ContentFiltered,
+    /// The question does not fit the judge's window.
+    ContextLengthExceeded,
+    /// The backend refused our key.
+    UpstreamAuth,
+    /// Any other failure of the backend.
+    UpstreamError,
+    /// The backend could not be reached or the connection broke.
+    UpstreamUnreachable,
+    /// The backend limits our rate, and waiting longer would outlast the deadline or the tries.
+    UpstreamRateLimited,
+    /// The backend is overloaded, after all tries.
+    UpstreamOverloaded,
+    /// The backend gave no whole reply in time, after all tries.
+    UpstreamTimeout,
+    /// A bug of ours.
+    Internal,
+}
+
+/// A judge's failure: it costs one sample and never becomes a number.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{fault:?}: {detail}")]
+pub struct JudgeError {
+    /// Which row of the error contract.
+    pub fault: JudgeFault,
+    /// What happened, for a person; holds no secret and no text of the sample.
+    pub detail: String,
+    /// How long to wait before another try, when that is known to help.
+    pub retry_after: Option<Duration>,
+}
+
+impl JudgeError {
+    /// A failure without a known wait.
+    #[must_use]
+    pub fn new(fault: JudgeFault, detail: impl Into<String>) -> Self {
+        Self {
+            fault,
+            detail: detail.into(),
+            retry_after: None,
+        }
+    }
+}
+
+/// Who decides whether claims can be attributed to contexts.
+///
+/// Called only with at least one passage: an empty retrieval is decided without a judge. Dropping the future stops
+/// the work, backend calls included.
+pub trait Judge: Send + Sync {
+    /// Who this is.
+    fn info(&self) -> &JudgeInfo;
+
+    /// Decides on every claim of `question` before `deadline`.
+    fn judge(
+        &self,
+        question: Arc<Question>,
+        deadline: Instant,
+    ) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
+}

@@ -1,0 +1,1 @@
+//! Recall of reference contexts by string similarity.
