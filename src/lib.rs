@@ -1,5 +1,12 @@
 //! context-recall.
 
+pub mod app;
+pub mod compute;
+pub mod config;
+pub mod http;
 pub mod judge;
 pub mod providers;
 pub mod recall;
+pub mod secret;
+pub mod slots;
+pub mod telemetry;

@@ -1,2 +1,92 @@
-//! x
-fn main() {}
+//! Settings, log, service, drain. No logic.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use context_recall::app::App;
+use context_recall::config::{Config, JudgeSetting, Task};
+use context_recall::{http, telemetry};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long a healthcheck waits for its answer.
+const HEALTHCHECK: Duration = Duration::from_secs(3);
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The log may not have started, so the last word goes to standard error as it is.
+            let _ = writeln!(std::io::stderr(), "context-recall: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let (task, config) = Config::load()?;
+    match task {
+        Task::Openapi => Ok(std::io::stdout().write_all(http::spec()?.as_bytes())?),
+        Task::Healthcheck => {
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(healthcheck(&config))
+        }
+        Task::Serve => {
+            telemetry::start(&config)?;
+            tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(&config))
+        }
+    }
+}
+
+async fn serve(config: &Config) -> Result<(), Failure> {
+    let app = App::new(config)?;
+    let address = config.address();
+    let listener = TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    let judge = app.judge().info();
+    tracing::info!(
+        address = %listener.local_addr()?,
+        judge = judge.provider,
+        model = judge.model,
+        version = env!("CARGO_PKG_VERSION"),
+        "listening on http://{}",
+        listener.local_addr()?
+    );
+    if config.judge != JudgeSetting::Embedded && !config.host.is_loopback() {
+        tracing::warn!("whoever reaches this address can spend on the judge's key; keep it inside a private network");
+    }
+    let leave = leave(app.clone())?;
+    http::serve(listener, app, leave, config.request_timeout).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Done once the process is asked to end. A second request ends it at once.
+fn leave(app: App) -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut asked = async move || {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    Ok(async move {
+        asked().await;
+        app.drain();
+        tracing::info!("asked to stop: finishing what is in flight");
+        tokio::spawn(async move {
+            asked().await;
+            tracing::warn!("asked to stop again: leaving at once");
+            std::process::exit(1);
+        });
+    })
+}
+
+async fn healthcheck(config: &Config) -> Result<(), Failure> {
+    let url = format!("{}/healthz", config.local_url());
+    let client = reqwest::Client::builder().no_proxy().timeout(HEALTHCHECK).build()?;
+    let status = client.get(&url).send().await.map_err(|error| format!("{url} does not answer: {error}"))?.status();
+    if status.is_success() { Ok(()) } else { Err(format!("{url} answers {status}").into()) }
+}

@@ -44,9 +44,6 @@ impl<'a> Haystack<'a> {
     #[must_use]
     pub fn find(&self, citation: &Citation) -> Evidence {
         let _ = self.contexts;
-        Evidence::Missing {
-            context: citation.context,
-            quote: citation.quote.clone(),
-        }
+        Evidence::Missing { context: citation.context, quote: citation.quote.clone() }
     }
 }

@@ -77,9 +77,7 @@ impl Ballot {
 
     /// Fills the place of claim `number` (counted from 1). A number that is no claim's is dropped, never counted.
     pub fn cast(&mut self, number: usize, verdict: Verdict) {
-        let place = number
-            .checked_sub(1)
-            .and_then(|index| self.0.0.get_mut(index));
+        let place = number.checked_sub(1).and_then(|index| self.0.0.get_mut(index));
         if let Some(place) = place {
             *place = Some(verdict);
         }
@@ -88,8 +86,7 @@ impl Ballot {
     /// The numbers of the claims that still have no verdict, counted from 1.
     #[must_use]
     pub fn open(&self) -> Vec<usize> {
-        let empty =
-            |(index, place): (usize, &Option<Verdict>)| place.is_none().then_some(index + 1);
+        let empty = |(index, place): (usize, &Option<Verdict>)| place.is_none().then_some(index + 1);
         self.0.iter().enumerate().filter_map(empty).collect()
     }
 
@@ -243,11 +240,7 @@ impl JudgeError {
     /// A failure without a known wait.
     #[must_use]
     pub fn new(fault: JudgeFault, detail: impl Into<String>) -> Self {
-        Self {
-            fault,
-            detail: detail.into(),
-            retry_after: None,
-        }
+        Self { fault, detail: detail.into(), retry_after: None }
     }
 }
 
@@ -260,9 +253,5 @@ pub trait Judge: Send + Sync {
     fn info(&self) -> &JudgeInfo;
 
     /// Decides on every claim of `question` before `deadline`.
-    fn judge(
-        &self,
-        question: Arc<Question>,
-        deadline: Instant,
-    ) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
+    fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
 }

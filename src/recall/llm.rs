@@ -1,1 +1,229 @@
-//! Recall of claims.
+//! Recall of claims: the share of a reference's claims that a judge attributes to the retrieved contexts.
+//!
+//! Semantics of Ragas' `ContextRecall` (`attributed / all claims`), with one difference on purpose: the claims are cut
+//! here, before the judge is asked, so a judge can change neither their number nor their words.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::evidence::{Evidence, Haystack};
+use super::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Warning};
+use super::{Recall, RecallAt, Unit, Units, claims};
+
+/// The ground truth of one sample, as claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    claims: Units<String>,
+    splitter: Option<&'static str>,
+}
+
+impl Reference {
+    /// Cuts a reference answer into claims; `None` when it is blank.
+    ///
+    /// ```
+    /// use context_recall::recall::llm::Reference;
+    ///
+    /// let reference = Reference::cut("The Eiffel Tower is in Paris. It opened in 1889.");
+    /// assert_eq!(reference.map(|cut| cut.claims().len().get()), Some(2));
+    /// assert_eq!(Reference::cut(" \n"), None);
+    /// ```
+    #[must_use]
+    pub fn cut(reference: &str) -> Option<Self> {
+        let claims = claims::cut(reference).into_iter().map(str::to_owned).collect();
+        Some(Self { claims: Units::new(claims)?, splitter: Some(claims::SPLITTER) })
+    }
+
+    /// Takes the caller's own claims as they are.
+    #[must_use]
+    pub fn of_claims(claims: Units<String>) -> Self {
+        Self { claims, splitter: None }
+    }
+
+    /// The claims, in order.
+    #[must_use]
+    pub fn claims(&self) -> &Units<String> {
+        &self.claims
+    }
+}
+
+/// One thing to score.
+#[derive(Debug, Clone)]
+pub struct LlmSample {
+    /// The question that the retriever worked for.
+    pub user_input: String,
+    /// The ground truth.
+    pub reference: Reference,
+    /// The retrieved contexts, in rank order. Blank ones count as nothing retrieved.
+    pub retrieved_contexts: Vec<String>,
+}
+
+/// What an attributed claim without a quote that stands in a context is worth.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EvidenceRule {
+    /// It keeps its verdict, and a warning says so.
+    #[default]
+    Flag,
+    /// It counts as not attributed.
+    Require,
+}
+
+/// How to score.
+#[derive(Debug, Clone, Default)]
+pub struct LlmOptions {
+    /// What an attributed claim without matching evidence is worth.
+    pub evidence: EvidenceRule,
+    /// Cut-offs at which recall is reported too.
+    pub cut_offs: Vec<NonZeroUsize>,
+}
+
+/// A claim, the decision on it, and where the contexts bear it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimVerdict {
+    /// The claim's words.
+    pub claim: String,
+    /// Can it be attributed to the retrieved contexts?
+    pub attributed: bool,
+    /// Why, in the judge's words.
+    pub reason: String,
+    /// The judge's quotes, each looked up in the contexts.
+    pub evidence: Vec<Evidence>,
+}
+
+impl ClaimVerdict {
+    fn found_in(&self) -> impl Iterator<Item = usize> {
+        self.evidence.iter().filter_map(|evidence| match evidence {
+            Evidence::Found { context, .. } => Some(*context),
+            Evidence::Missing { .. } => None,
+        })
+    }
+
+    fn has_evidence(&self) -> bool {
+        self.found_in().next().is_some()
+    }
+
+    /// Would the first `k` of `retrieved` contexts have sufficed? Yes when all matching evidence lies in them; without
+    /// matching evidence nobody knows which contexts mattered, so only the whole list suffices.
+    fn attributed_within(&self, k: usize, retrieved: usize) -> bool {
+        let covered = if self.has_evidence() { self.found_in().all(|context| context < k) } else { k >= retrieved };
+        self.attributed && covered
+    }
+}
+
+impl Unit for ClaimVerdict {
+    fn is_recalled(&self) -> bool {
+        self.attributed
+    }
+}
+
+/// The recall of one sample's claims, with all that it rests on.
+#[derive(Debug, Clone)]
+pub struct LlmRecall {
+    /// A verdict for every claim, in the order of the claims.
+    pub verdicts: Units<ClaimVerdict>,
+    /// The share of attributed claims in that list.
+    pub recall: Recall,
+    /// The recall within the first k contexts, in the order asked for.
+    pub recall_at: Vec<RecallAt>,
+    /// Who decided.
+    pub judge: JudgeInfo,
+    /// The model's name as the backend reported it.
+    pub model_reported: Option<String>,
+    /// What cut the reference; `None` when the caller gave the claims.
+    pub splitter: Option<&'static str>,
+    /// What it cost.
+    pub usage: Usage,
+    /// What the reader of the score should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Scores one sample: ask the judge, check its evidence, count.
+///
+/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody.
+///
+/// # Errors
+///
+/// Whatever kept the judge from deciding on every claim; then there is no score.
+pub async fn recall(
+    sample: LlmSample,
+    options: &LlmOptions,
+    judge: &dyn Judge,
+    deadline: Instant,
+) -> Result<LlmRecall, JudgeError> {
+    let Reference { claims, splitter } = sample.reference;
+    let question = Arc::new(Question { user_input: sample.user_input, contexts: sample.retrieved_contexts, claims });
+
+    let judgement = if question.passages().next().is_some() {
+        judge.judge(Arc::clone(&question), deadline).await?
+    } else {
+        nothing_retrieved(&question)?
+    };
+
+    let mut warnings = judgement.warnings;
+    let verdicts = check(&question, judgement.verdicts.into_units(), options.evidence, &mut warnings)?;
+    if verdicts.len() == NonZeroUsize::MIN {
+        warnings.push(Warning::SingleClaim);
+    }
+
+    let retrieved = question.contexts.len();
+    let within = |k: NonZeroUsize| RecallAt {
+        k,
+        recall: verdicts.recall_where(|verdict| verdict.attributed_within(k.get(), retrieved)),
+    };
+    Ok(LlmRecall {
+        recall: verdicts.recall(),
+        recall_at: options.cut_offs.iter().copied().map(within).collect(),
+        verdicts,
+        judge: judge.info().clone(),
+        model_reported: judgement.model_reported,
+        splitter,
+        usage: judgement.usage,
+        warnings,
+    })
+}
+
+/// Puts each verdict beside its claim and looks its quotes up.
+fn check(
+    question: &Question,
+    verdicts: Units<Verdict>,
+    rule: EvidenceRule,
+    warnings: &mut Vec<Warning>,
+) -> Result<Units<ClaimVerdict>, JudgeError> {
+    if verdicts.len() != question.claims.len() {
+        return Err(incomplete());
+    }
+    let haystack = Haystack::new(&question.contexts);
+    let mut numbered = question.claims.iter().zip(1..);
+    let checked = verdicts.into_vec().into_iter().zip(&mut numbered).map(|(verdict, (claim, number))| {
+        let mut checked = ClaimVerdict {
+            claim: claim.clone(),
+            attributed: verdict.attributed,
+            reason: verdict.reason,
+            evidence: verdict.evidence.iter().map(|citation| haystack.find(citation)).collect(),
+        };
+        if checked.attributed && !checked.has_evidence() {
+            checked.attributed = rule == EvidenceRule::Flag;
+            warnings.push(Warning::EvidenceMissing { claim: number });
+        }
+        checked
+    });
+    Units::new(checked.collect()).ok_or_else(incomplete)
+}
+
+fn incomplete() -> JudgeError {
+    JudgeError::new(JudgeFault::Internal, "the judge gave another number of verdicts than there are claims")
+}
+
+fn nothing_retrieved(question: &Question) -> Result<Judgement, JudgeError> {
+    let mut ballot = Ballot::of(question);
+    for number in ballot.open() {
+        let verdict = Verdict { attributed: false, reason: "Nothing was retrieved.".to_owned(), evidence: Vec::new() };
+        ballot.cast(number, verdict);
+    }
+    Ok(Judgement {
+        verdicts: ballot.close().map_err(|_| incomplete())?,
+        model_reported: None,
+        usage: Usage::NOTHING,
+        warnings: Vec::new(),
+    })
+}

@@ -82,10 +82,7 @@ impl<T: Unit> Units<T> {
     /// The recall of this list under another rule, such as "recalled within the first k".
     #[must_use]
     pub fn recall_where(&self, counts: impl Fn(&T) -> bool) -> Recall {
-        Recall {
-            recalled: self.0.iter().filter(|unit| counts(unit)).count(),
-            total: self.len(),
-        }
+        Recall { recalled: self.0.iter().filter(|unit| counts(unit)).count(), total: self.len() }
     }
 }
 
@@ -144,11 +141,7 @@ impl Stop {
     ///
     /// [`Stopped`] once [`Self::raise`] was called.
     pub fn check(&self) -> Result<(), Stopped> {
-        if self.0.load(Ordering::Relaxed) {
-            Err(Stopped)
-        } else {
-            Ok(())
-        }
+        if self.0.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(()) }
     }
 }
 

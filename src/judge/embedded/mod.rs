@@ -1,5 +1,9 @@
 //! The embedded judge: in process, deterministic, offline.
 
+mod port;
+
+pub use port::EmbeddedJudge;
+
 use crate::recall::judge::{Question, Verdict};
 use crate::recall::{Stop, Stopped};
 

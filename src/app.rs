@@ -1,0 +1,117 @@
+//! Wiring: from settings to a service. The only file that names concrete judges and providers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::compute::Compute;
+use crate::config::{Config, JudgeSetting};
+use crate::http::ops::InfoLimits;
+use crate::judge::chat::{Asking, ChatJudge};
+use crate::judge::embedded::EmbeddedJudge;
+use crate::providers::openai::{OpenAi, OpenAiConfig};
+use crate::recall::judge::Judge;
+use crate::slots::Slots;
+
+/// What every handler works with. Cheap to clone; clones share all of it.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+struct Parts {
+    judge: Box<dyn Judge>,
+    compute: Compute,
+    limits: InfoLimits,
+    request_timeout: Duration,
+    draining: AtomicBool,
+}
+
+impl App {
+    /// Builds the service that `config` describes.
+    ///
+    /// # Errors
+    ///
+    /// When the judge's backend cannot be used as set: a base URL that is none, a key that no header can hold.
+    pub fn new(config: &Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let compute = Compute::new(config.queue);
+        let judge = judge(config, &compute)?;
+        let limits = InfoLimits {
+            body_bytes: config.body_limit,
+            request_timeout_ms: milliseconds(config.request_timeout),
+            judge_timeout_ms: milliseconds(config.judge_timeout),
+            judge_concurrency: config.judge_concurrency,
+            queue: config.queue,
+        };
+        Ok(Self(Arc::new(Parts {
+            judge,
+            compute,
+            limits,
+            request_timeout: config.request_timeout,
+            draining: AtomicBool::new(false),
+        })))
+    }
+
+    /// Who decides on claims.
+    #[must_use]
+    pub fn judge(&self) -> &dyn Judge {
+        self.0.judge.as_ref()
+    }
+
+    /// Where long computation runs.
+    #[must_use]
+    pub fn compute(&self) -> &Compute {
+        &self.0.compute
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub fn limits(&self) -> InfoLimits {
+        self.0.limits
+    }
+
+    /// The largest body in bytes.
+    #[must_use]
+    pub fn body_limit(&self) -> usize {
+        self.0.limits.body_bytes
+    }
+
+    /// The longest that one request may take.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        self.0.request_timeout
+    }
+
+    /// Is the service about to leave?
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+
+    /// From now on the service says that it is about to leave.
+    pub fn drain(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+}
+
+fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
+    let model = match &config.judge {
+        JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
+        JudgeSetting::OpenAi { model } => OpenAi::new(OpenAiConfig {
+            base_url: config.openai_base_url.clone(),
+            api_key: config.openai_api_key.clone(),
+            model: model.clone(),
+            timeout: config.judge_timeout,
+            attempts: config.judge_attempts,
+        })?,
+    };
+    let asking = Asking {
+        repairs: config.judge_repairs,
+        output_ceiling: config.judge_max_output_tokens,
+        seed: config.judge_seed,
+    };
+    let slots = Slots::new(config.judge_concurrency, config.queue);
+    Ok(Box::new(ChatJudge::new(Arc::new(model), slots, asking)))
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,376 @@
+//! Every setting: its flag, its variable, its default and its check. Plain data, and the only reader of the environment.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::recall::similarity::nearest;
+use crate::secret::Secret;
+
+/// What the process was asked to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum Task {
+    /// Serve (the default)
+    Serve,
+    /// Print the OpenAPI document
+    Openapi,
+    /// Ask a running service whether it is alive; exit 0 if so, 1 if not
+    Healthcheck,
+}
+
+/// Who decides on claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JudgeSetting {
+    /// The embedded judge.
+    Embedded,
+    /// A model behind a server that speaks the `OpenAI` format.
+    OpenAi {
+        /// The model's name.
+        model: String,
+    },
+}
+
+/// The form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogForm {
+    /// For people.
+    Text,
+    /// For machines: one JSON object a line.
+    Json,
+}
+
+/// Every setting, checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The address to listen on.
+    pub host: IpAddr,
+    /// The port to listen on; 0 for any free one.
+    pub port: u16,
+    /// Who decides on claims.
+    pub judge: JudgeSetting,
+    /// The key for a server that speaks the `OpenAI` format; local servers need none.
+    pub openai_api_key: Option<Secret>,
+    /// Where that server is.
+    pub openai_base_url: String,
+    /// The longest that one call to the judge's backend may take.
+    pub judge_timeout: Duration,
+    /// The longest that one request may take.
+    pub request_timeout: Duration,
+    /// Tries of one call, at least 1.
+    pub judge_attempts: u32,
+    /// Re-asks after an unusable answer.
+    pub judge_repairs: u32,
+    /// Samples judged at once, at least 1.
+    pub judge_concurrency: usize,
+    /// Ceiling of one reply in tokens.
+    pub judge_max_output_tokens: Option<u32>,
+    /// The sampling seed.
+    pub judge_seed: i64,
+    /// Requests that may wait.
+    pub queue: usize,
+    /// The largest body in bytes.
+    pub body_limit: usize,
+    /// The form of the log; `None` decides by whether a terminal reads it.
+    pub log: Option<LogForm>,
+    /// Which parts are logged, in the syntax of `RUST_LOG`.
+    pub log_filter: String,
+}
+
+/// All that is wrong with the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faults(Vec<String>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the settings cannot be used:")?;
+        self.0.iter().try_for_each(|fault| write!(formatter, "\n  - {fault}"))
+    }
+}
+
+impl std::error::Error for Faults {}
+
+const OPENAI: &str = "https://api.openai.com/v1";
+const DEFAULT_FILTER: &str = "info";
+
+/// How much of what matters did the retriever find? A service that measures context recall.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    task: Option<Task>,
+
+    /// Address to listen on
+    #[arg(long, env = "RECALL_HOST", default_value = "127.0.0.1", global = true)]
+    host: String,
+    /// Port to listen on; 0 for any free one
+    #[arg(long, env = "PORT", default_value = "8080", global = true)]
+    port: String,
+    /// Who decides on claims: embedded, or openai/MODEL
+    #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true)]
+    judge: String,
+    /// Longest time for one call to the judge's backend
+    #[arg(long, env = "RECALL_JUDGE_TIMEOUT", default_value = "60s", global = true)]
+    judge_timeout: String,
+    /// Longest time for one request, waiting and retries included
+    #[arg(long, env = "RECALL_REQUEST_TIMEOUT", default_value = "120s", global = true)]
+    request_timeout: String,
+    /// Tries of one call to the judge's backend
+    #[arg(long, env = "RECALL_JUDGE_ATTEMPTS", default_value = "4", global = true)]
+    judge_attempts: String,
+    /// Re-asks after an answer that cannot be used
+    #[arg(long, env = "RECALL_JUDGE_REPAIRS", default_value = "1", global = true)]
+    judge_repairs: String,
+    /// Samples judged at once
+    #[arg(long, env = "RECALL_JUDGE_CONCURRENCY", default_value = "64", global = true)]
+    judge_concurrency: String,
+    /// Ceiling of one reply in tokens [default: none]
+    #[arg(long, env = "RECALL_JUDGE_MAX_OUTPUT_TOKENS", default_value = "", hide_default_value = true, global = true)]
+    judge_max_output_tokens: String,
+    /// Sampling seed sent to the judge's backend
+    #[arg(long, env = "RECALL_JUDGE_SEED", default_value = "7", global = true, allow_hyphen_values = true)]
+    judge_seed: String,
+    /// Requests that may wait for a judge; beyond it 503
+    #[arg(long, env = "RECALL_QUEUE", default_value = "4096", global = true)]
+    queue: String,
+    /// Largest body
+    #[arg(long, env = "RECALL_BODY_LIMIT", default_value = "32MiB", global = true)]
+    body_limit: String,
+    /// Form of the log: text or json [default: text on a terminal, else json]
+    #[arg(long, env = "RECALL_LOG", default_value = "", hide_default_value = true, global = true)]
+    log: String,
+}
+
+const AFTER_HELP: &str = "\
+Read from the environment alone:
+  OPENAI_API_KEY    key for openai/MODEL; a local server needs none (or OPENAI_API_KEY_FILE, a file that holds it)
+  OPENAI_BASE_URL   any server that speaks the OpenAI format [default: https://api.openai.com/v1]
+  RUST_LOG          which parts are logged, and how much [default: info]
+
+Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
+
+impl Config {
+    /// Reads the command line and the environment. Prints help, version or a misspelt flag and exits, as command-line
+    /// programs do.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of the settings at once.
+    pub fn load() -> Result<(Task, Self), Faults> {
+        let cli = Cli::parse();
+        let variables: Vec<(String, String)> = std::env::vars_os().filter_map(readable).collect();
+        let task = cli.task.unwrap_or(Task::Serve);
+        Self::check(&cli, &variables).map(|config| (task, config))
+    }
+
+    fn check(cli: &Cli, variables: &[(String, String)]) -> Result<Self, Faults> {
+        let command = Cli::command();
+        let mut reader = Reader { command: &command, variables, faults: Vec::new() };
+        reader.refuse_unknown();
+        let config = Self {
+            host: reader.read("host", &cli.host, "an IP address such as 127.0.0.1 or 0.0.0.0", parse),
+            port: reader.read("port", &cli.port, "a port from 0 to 65535", parse),
+            judge: reader.read("judge", &cli.judge, "embedded, or openai/MODEL", judge),
+            openai_api_key: reader.secret("OPENAI_API_KEY"),
+            openai_base_url: reader.variable("OPENAI_BASE_URL").unwrap_or(OPENAI).to_owned(),
+            judge_timeout: reader.read("judge_timeout", &cli.judge_timeout, DURATION, duration),
+            request_timeout: reader.read("request_timeout", &cli.request_timeout, DURATION, duration),
+            judge_attempts: reader
+                .read("judge_attempts", &cli.judge_attempts, "a number from 1 to 100", |text| within(text, 1, 100)),
+            judge_repairs: reader
+                .read("judge_repairs", &cli.judge_repairs, "a number from 0 to 10", |text| within(text, 0, 10)),
+            judge_concurrency: reader.read(
+                "judge_concurrency",
+                &cli.judge_concurrency,
+                "a number from 1 to 100000",
+                |text| within(text, 1, 100_000),
+            ),
+            judge_max_output_tokens: reader.read(
+                "judge_max_output_tokens",
+                &cli.judge_max_output_tokens,
+                "a number of at least 16",
+                |text| {
+                    if text.is_empty() { Some(None) } else { within(text, 16, u32::MAX).map(Some) }
+                },
+            ),
+            judge_seed: reader.read("judge_seed", &cli.judge_seed, "an integer", parse),
+            queue: reader.read("queue", &cli.queue, "a number from 0 to 1000000", |text| within(text, 0, 1_000_000)),
+            body_limit: reader.read("body_limit", &cli.body_limit, "a size from 1KiB to 4GiB, such as 32MiB", size),
+            log: reader.read("log", &cli.log, "text or json", log_form),
+            log_filter: reader.variable("RUST_LOG").unwrap_or(DEFAULT_FILTER).to_owned(),
+        };
+        config.check_together(&mut reader);
+        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+    }
+
+    /// What only shows when settings are seen together.
+    fn check_together(&self, reader: &mut Reader<'_>) {
+        let is_openai = matches!(self.judge, JudgeSetting::OpenAi { .. });
+        if is_openai && self.openai_api_key.is_none() && self.openai_base_url == OPENAI {
+            reader.faults.push(
+                "OPENAI_API_KEY: needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own".to_owned(),
+            );
+        }
+    }
+
+    /// Where to listen.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.host, self.port)
+    }
+
+    /// Where a service with these settings is reached from the same machine.
+    #[must_use]
+    pub fn local_url(&self) -> String {
+        let host = match self.host {
+            host if !host.is_unspecified() => host,
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        };
+        format!("http://{}", SocketAddr::new(host, self.port))
+    }
+}
+
+struct Reader<'a> {
+    command: &'a clap::Command,
+    variables: &'a [(String, String)],
+    faults: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// Reads a setting with a flag. An empty value counts as not set; a bad one is noted and replaced by the default, so
+    /// that reading goes on to the next fault.
+    fn read<T>(&mut self, id: &str, given: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> T
+    where
+        T: Fallback,
+    {
+        let argument = self.command.get_arguments().find(|argument| argument.get_id() == id);
+        let default =
+            argument.and_then(|argument| argument.get_default_values().first()).and_then(|value| value.to_str());
+        let given = given.trim();
+        let text = if given.is_empty() { default.unwrap_or_default() } else { given };
+        read(text).unwrap_or_else(|| {
+            let flag = id.replace('_', "-");
+            let variable = argument.and_then(clap::Arg::get_env).and_then(|name| name.to_str()).unwrap_or_default();
+            self.faults.push(format!("--{flag} ({variable}): expected {expected}, found `{text}`"));
+            T::fallback()
+        })
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.variables.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A secret from `NAME`, or from the file that `NAME_FILE` names.
+    fn secret(&mut self, name: &str) -> Option<Secret> {
+        let file = format!("{name}_FILE");
+        let given = self.variable(name).map(str::to_owned);
+        let from = self.variable(&file).map(str::to_owned);
+        match (given, from) {
+            (None, None) => None,
+            (Some(_), Some(_)) => {
+                self.faults.push(format!("{name} and {file}: give one of them"));
+                None
+            }
+            (Some(value), None) => Some(Secret::new(value)),
+            (None, Some(path)) => match std::fs::read_to_string(&path) {
+                Ok(text) if !text.trim().is_empty() => Some(Secret::new(text.trim().to_owned())),
+                Ok(_) => {
+                    self.faults.push(format!("{file}: the file {path} is empty"));
+                    None
+                }
+                Err(error) => {
+                    self.faults.push(format!("{file}: the file {path} cannot be read: {error}"));
+                    None
+                }
+            },
+        }
+    }
+
+    fn refuse_unknown(&mut self) {
+        let known: Vec<&str> =
+            self.command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
+        for (name, _) in self.variables {
+            // Kubernetes sets these in every pod beside a service that is named `recall`.
+            let is_kubernetes = name.starts_with("RECALL_SERVICE_") || name.starts_with("RECALL_PORT");
+            if !name.starts_with("RECALL_") || is_kubernetes || known.contains(&name.as_str()) {
+                continue;
+            }
+            let guess = nearest(name, known.iter().copied()).map(|known| format!("; did you mean {known}?"));
+            self.faults.push(format!("{name}: unknown setting{}", guess.unwrap_or_default()));
+        }
+    }
+}
+
+/// What stands in for a value that could not be read, until the faults are reported.
+trait Fallback {
+    fn fallback() -> Self;
+}
+
+macro_rules! fallback {
+    ($($of:ty => $value:expr),+ $(,)?) => { $(impl Fallback for $of { fn fallback() -> Self { $value } })+ };
+}
+
+fallback! {
+    IpAddr => IpAddr::V4(Ipv4Addr::LOCALHOST),
+    u16 => 0,
+    u32 => 0,
+    usize => 0,
+    i64 => 0,
+    Duration => Duration::ZERO,
+    JudgeSetting => Self::Embedded,
+}
+
+impl<T> Fallback for Option<T> {
+    fn fallback() -> Self {
+        None
+    }
+}
+
+const DURATION: &str = "a duration from 1ms to 24h, such as 60s or 2m";
+const SIZES: std::ops::RangeInclusive<u64> = 1024..=4 * 1024 * 1024 * 1024;
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn parse<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+fn within<T: FromStr + PartialOrd>(text: &str, least: T, most: T) -> Option<T> {
+    text.parse().ok().filter(|number| (least..=most).contains(number))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    humantime::parse_duration(text).ok().filter(|time| (Duration::from_millis(1)..=LONGEST).contains(time))
+}
+
+fn size(text: &str) -> Option<usize> {
+    let bytes = text.parse::<bytesize::ByteSize>().ok()?.as_u64();
+    SIZES.contains(&bytes).then(|| usize::try_from(bytes).ok())?
+}
+
+fn judge(text: &str) -> Option<JudgeSetting> {
+    match text.split_once('/') {
+        None if text == "embedded" => Some(JudgeSetting::Embedded),
+        Some(("openai", model)) if !model.trim().is_empty() => {
+            Some(JudgeSetting::OpenAi { model: model.trim().to_owned() })
+        }
+        _ => None,
+    }
+}
+
+fn log_form(text: &str) -> Option<Option<LogForm>> {
+    match text {
+        "" => Some(None),
+        "text" => Some(Some(LogForm::Text)),
+        "json" => Some(Some(LogForm::Json)),
+        _ => None,
+    }
+}
+
+fn readable((name, value): (OsString, OsString)) -> Option<(String, String)> {
+    Some((name.into_string().ok()?, value.into_string().ok()?))
+}

@@ -1,0 +1,104 @@
+//! Every middleware, in one ordered list, each with its reason.
+
+use std::any::Any;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::decompression::RequestDecompressionLayer;
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
+
+use super::problem::{Code, Problem, render};
+
+const REQUEST_ID: header::HeaderName = header::HeaderName::from_static("x-request-id");
+
+/// Wraps all routes. The last layer added sees a request first.
+pub(super) fn wrap(routes: Router) -> Router {
+    routes
+        // Bodies sent gzipped reach the routes unpacked; limits count what comes out.
+        .layer(RequestDecompressionLayer::new())
+        // The layer above would answer an encoding that it does not know in its own words.
+        .layer(from_fn(refuse_encoding))
+        // A panic costs one request; it is a problem like any other.
+        .layer(CatchPanicLayer::custom(panicked))
+        // Problems get their body here, where the request id is known and no handler can forget it.
+        .layer(from_fn(render))
+        // Logs the answer as it leaves.
+        .layer(from_fn(access_log))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        .layer(SetRequestIdLayer::new(REQUEST_ID, NewRequestId))
+        // A caller's id that would break a log line or fill it is replaced.
+        .layer(from_fn(drop_unfit_request_id))
+}
+
+async fn refuse_encoding(request: Request, next: Next) -> Response {
+    let unknown = request.headers().get_all(header::CONTENT_ENCODING).iter().any(|value| {
+        !matches!(value.to_str().map(|name| name.trim().to_ascii_lowercase()).as_deref(), Ok("gzip" | "identity" | ""))
+    });
+    if unknown {
+        return Problem::new(Code::UnsupportedMediaType, "The body's Content-Encoding is not known.")
+            .with_hint("Send the body as it is, or with Content-Encoding: gzip.")
+            .into_response();
+    }
+    next.run(request).await
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over by value")]
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let text =
+        panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    // The place of the panic is logged by the panic hook; its text may quote what was being worked on, so it is cut short.
+    let short: String = text.unwrap_or_default().chars().take(120).collect();
+    tracing::error!(panic = short, "a request panicked");
+    Problem::new(Code::Internal, "The service failed on this request.").into_response()
+}
+
+async fn access_log(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let method = request.method().clone();
+    // The route's own pattern: a path that nobody serves may hold anything.
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let id = request.extensions().get::<RequestId>().map(|id| id.header_value().clone());
+    let response = next.run(request).await;
+    let status = response.status();
+    // Whole microseconds: more digits would only be noise.
+    let duration_ms = began.elapsed().as_micros() as f64 / 1000.0;
+    let request_id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let route = route.as_deref().unwrap_or("-");
+    let code = response.extensions().get::<Code>().map_or("-", |code| code.name());
+    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+        tracing::warn!(%method, route, status = status.as_u16(), code, duration_ms, request_id, "answered");
+    } else {
+        tracing::info!(%method, route, status = status.as_u16(), code, duration_ms, request_id, "answered");
+    }
+    response
+}
+
+/// Longest request id that is taken over from a caller.
+const LONGEST_REQUEST_ID: usize = 128;
+
+async fn drop_unfit_request_id(mut request: Request, next: Next) -> Response {
+    let is_fit = |id: &HeaderValue| {
+        let bytes = id.as_bytes();
+        (1..=LONGEST_REQUEST_ID).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic)
+    };
+    if !request.headers().get(REQUEST_ID).is_none_or(is_fit) {
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    next.run(request).await
+}
+
+/// Sixteen random hex digits: short enough to read out, long enough not to meet again in a log.
+#[derive(Clone, Copy)]
+struct NewRequestId;
+
+impl MakeRequestId for NewRequestId {
+    fn make_request_id<B>(&mut self, _request: &axum::http::Request<B>) -> Option<RequestId> {
+        let id = format!("{:016x}", fastrand::u64(..));
+        HeaderValue::from_str(&id).ok().map(RequestId::new)
+    }
+}

@@ -1,0 +1,115 @@
+//! What operators and their tools ask: is it alive, is it ready, what is it.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+
+/// The process lives.
+#[derive(Serialize, ToSchema)]
+pub struct Health {
+    /// Always `ok`.
+    #[schema(value_type = String, example = "ok")]
+    pub status: &'static str,
+}
+
+/// Alive
+///
+/// The process lives and answers. Touches no judge; for liveness probes.
+#[utoipa::path(get, path = "/healthz", tag = "operations", responses((status = 200, description = "Alive.", body = Health)))]
+pub async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Whether traffic should come here.
+#[derive(Serialize, ToSchema)]
+pub struct Readiness {
+    /// May traffic come here?
+    pub status: ReadinessStatus,
+}
+
+/// Ready, or about to leave.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadinessStatus {
+    /// Traffic is welcome.
+    Ready,
+    /// The service is shutting down; what is in flight is finished.
+    Draining,
+}
+
+/// Ready
+///
+/// For readiness probes and load balancers: 503 while the service shuts down.
+#[utoipa::path(get, path = "/readyz", tag = "operations", responses(
+    (status = 200, description = "Ready for traffic.", body = Readiness),
+    (status = 503, description = "Shutting down.", body = Readiness),
+))]
+pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
+    let (code, status) = if app.is_draining() {
+        (StatusCode::SERVICE_UNAVAILABLE, ReadinessStatus::Draining)
+    } else {
+        (StatusCode::OK, ReadinessStatus::Ready)
+    };
+    (code, Json(Readiness { status }))
+}
+
+/// What this service is and what is in force. Holds no secret.
+#[derive(Serialize, ToSchema)]
+pub struct Info {
+    /// Always `context-recall`.
+    #[schema(value_type = String, example = "context-recall")]
+    pub name: &'static str,
+    /// Its version.
+    #[schema(value_type = String)]
+    pub version: &'static str,
+    /// The judge in force.
+    pub judge: InfoJudge,
+    /// The limits in force.
+    pub limits: InfoLimits,
+}
+
+/// The judge in force.
+#[derive(Serialize, ToSchema)]
+pub struct InfoJudge {
+    /// `embedded`, or the provider asked.
+    #[schema(value_type = String)]
+    pub provider: &'static str,
+    /// The model asked for, or the version of the embedded judge.
+    pub model: String,
+    /// Name and version of the question put to the model; null for the embedded judge.
+    #[schema(required = true, value_type = Option<String>)]
+    pub prompt: Option<&'static str>,
+}
+
+/// The limits in force.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct InfoLimits {
+    /// The largest body in bytes (`--body-limit`).
+    pub body_bytes: usize,
+    /// The longest that one request may take, in milliseconds (`--request-timeout`).
+    pub request_timeout_ms: u64,
+    /// The longest that one call to the judge's backend may take, in milliseconds (`--judge-timeout`).
+    pub judge_timeout_ms: u64,
+    /// Samples judged at once (`--judge-concurrency`).
+    pub judge_concurrency: usize,
+    /// Requests that may wait (`--queue`).
+    pub queue: usize,
+}
+
+/// What this is
+///
+/// Version, the judge in force and the limits in force.
+#[utoipa::path(get, path = "/info", tag = "operations", responses((status = 200, description = "What is in force.", body = Info)))]
+pub async fn info(State(app): State<App>) -> Json<Info> {
+    let judge = app.judge().info();
+    Json(Info {
+        name: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        judge: InfoJudge { provider: judge.provider, model: judge.model.clone(), prompt: judge.prompt },
+        limits: app.limits(),
+    })
+}

@@ -1,0 +1,299 @@
+//! The error contract: one table of codes, and one map from each room's errors to it.
+//!
+//! Handlers return a [`Problem`]; [`render`] turns it into the body as the outermost step, where the request id is
+//! known, so that no handler can forget it.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use tower_http::request_id::RequestId;
+use utoipa::ToSchema;
+
+use crate::compute::Uncomputed;
+use crate::recall::judge::{JudgeError, JudgeFault};
+
+/// Defines [`Code`] and its table in one place.
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])* $variant:ident: $code:literal, $status:ident, $retryable:literal, $hint:literal;)+) => {
+        /// Why a request failed. A closed list: clients may match on it, and a code is never renamed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Code {
+            $($(#[doc = $doc])* $variant,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The code as it stands on the wire.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// The status it is answered with.
+            #[must_use]
+            pub fn status(self) -> StatusCode {
+                match self { $(Self::$variant => StatusCode::$status,)+ }
+            }
+
+            /// Can sending the same again help?
+            #[must_use]
+            pub fn is_retryable(self) -> bool {
+                match self { $(Self::$variant => $retryable,)+ }
+            }
+
+            /// What to do about it, unless the place that failed knows better.
+            #[must_use]
+            pub fn hint(self) -> &'static str {
+                match self { $(Self::$variant => $hint,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not JSON.
+    InvalidJson: "invalid_json", BAD_REQUEST, false,
+        "Send one JSON object, UTF-8 encoded.";
+    /// No such path.
+    NotFound: "not_found", NOT_FOUND, false,
+        "The routes are listed at /docs and in /openapi.json.";
+    /// The path exists, but not for this method.
+    MethodNotAllowed: "method_not_allowed", METHOD_NOT_ALLOWED, false,
+        "The Allow header names the methods that this path takes.";
+    /// The body is over a limit.
+    PayloadTooLarge: "payload_too_large", PAYLOAD_TOO_LARGE, false,
+        "Send fewer or shorter contexts, or raise the limit with --body-limit (RECALL_BODY_LIMIT).";
+    /// The body is in a form that this path does not read.
+    UnsupportedMediaType: "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, false,
+        "Send the sample as JSON with the header Content-Type: application/json.";
+    /// The sample cannot be scored as it is.
+    InvalidInput: "invalid_input", UNPROCESSABLE_ENTITY, false,
+        "errors lists every fault with its place in the body.";
+    /// The question does not fit the judge's window.
+    ContextLengthExceeded: "context_length_exceeded", UNPROCESSABLE_ENTITY, false,
+        "Nothing was cut. Use a judge with a larger window, or send fewer or shorter contexts.";
+    /// Our own queue is full, or the wait would outlast the deadline.
+    Overloaded: "overloaded", SERVICE_UNAVAILABLE, true,
+        "Wait as long as Retry-After says. --judge-concurrency and --queue set how much is taken in at once.";
+    /// Our own deadline for one request passed.
+    DeadlineExceeded: "deadline_exceeded", GATEWAY_TIMEOUT, true,
+        "Send less in one request, or raise --request-timeout (RECALL_REQUEST_TIMEOUT).";
+    /// A bug of ours.
+    Internal: "internal", INTERNAL_SERVER_ERROR, false,
+        "This is a bug. Please report it with the request id; the service's log holds what happened under it.";
+    /// The judge gave no complete, unambiguous verdict list.
+    JudgeOutputInvalid: "judge_output_invalid", BAD_GATEWAY, false,
+        "The model does not answer in the shape asked for. Use a stronger model, or more repairs (--judge-repairs).";
+    /// The judge's reply was cut.
+    JudgeTruncated: "judge_truncated", BAD_GATEWAY, false,
+        "Raise --judge-max-output-tokens (RECALL_JUDGE_MAX_OUTPUT_TOKENS) if it is set, turn the model's reasoning down, or use a model that does not run on.";
+    /// The judge's reply holds no text.
+    JudgeEmpty: "judge_empty", BAD_GATEWAY, false,
+        "The model answers with nothing. Check with a call of your own that it can answer at all.";
+    /// The model declined.
+    JudgeRefused: "judge_refused", BAD_GATEWAY, false,
+        "The model declines to judge this text. Another model may not.";
+    /// The provider's filter declined.
+    ContentFiltered: "content_filtered", BAD_GATEWAY, false,
+        "The provider's content filter declines this text. Change the filter's settings there, or use another provider.";
+    /// The backend refused our key.
+    UpstreamAuth: "upstream_auth", BAD_GATEWAY, false,
+        "Check the judge's API key in this service's environment (OPENAI_API_KEY) and that it may use this model.";
+    /// Any other failure of the backend.
+    UpstreamError: "upstream_error", BAD_GATEWAY, false,
+        "The judge's backend failed; detail says how. Check the model's name (--judge) and the base URL (OPENAI_BASE_URL).";
+    /// The backend cannot be reached.
+    UpstreamUnreachable: "upstream_unreachable", BAD_GATEWAY, true,
+        "Check that the judge's backend runs and that the base URL (OPENAI_BASE_URL) is right as seen from this service.";
+    /// The backend limits our rate.
+    UpstreamRateLimited: "upstream_rate_limited", SERVICE_UNAVAILABLE, true,
+        "The judge's backend limits the rate. Wait as long as Retry-After says, or lower --judge-concurrency.";
+    /// The backend is overloaded.
+    UpstreamOverloaded: "upstream_overloaded", SERVICE_UNAVAILABLE, true,
+        "The judge's backend is overloaded. Wait as long as Retry-After says, or lower --judge-concurrency.";
+    /// The backend gave no whole reply in time.
+    UpstreamTimeout: "upstream_timeout", GATEWAY_TIMEOUT, true,
+        "The judge's backend is too slow. Raise --judge-timeout (RECALL_JUDGE_TIMEOUT), or lower --judge-concurrency.";
+}
+
+/// One fault of a body: where, and what is expected there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Fault {
+    /// Where in the body: a JSON pointer (RFC 6901); empty for the body as a whole.
+    #[schema(example = "/retrieved_contexts/1")]
+    pub pointer: String,
+    /// What is wrong there and what is expected.
+    #[schema(example = "expected a string, found null")]
+    pub detail: String,
+}
+
+/// A failed request, before it is put on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Which row of the table.
+    pub code: Code,
+    /// What happened this time.
+    pub detail: String,
+    /// What to do, where this place knows better than the table.
+    pub hint: Option<&'static str>,
+    /// Every fault of the body.
+    pub errors: Vec<Fault>,
+    /// When another try makes sense.
+    pub retry_after: Option<Duration>,
+}
+
+impl Problem {
+    /// A problem with the table's hint and no list of faults.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), hint: None, errors: Vec::new(), retry_after: None }
+    }
+
+    /// The same problem with another hint.
+    #[must_use]
+    pub fn with_hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+
+    /// A body that is understood but cannot be scored.
+    #[must_use]
+    pub fn invalid_input(mut errors: Vec<Fault>) -> Self {
+        let faults = errors.len();
+        errors.truncate(LISTED_FAULTS);
+        let detail = match (faults, errors.as_slice()) {
+            (1, [only]) if only.pointer.is_empty() => only.detail.clone(),
+            (1, [only]) => format!("{}: {}", only.pointer, only.detail),
+            (n, _) if n > LISTED_FAULTS => format!("The body has {n} faults; the first {LISTED_FAULTS} are listed."),
+            (n, _) => format!("The body has {n} faults."),
+        };
+        Self { errors, ..Self::new(Code::InvalidInput, detail) }
+    }
+}
+
+/// How many faults an answer lists, so that a broken file does not come back larger than it was.
+const LISTED_FAULTS: usize = 100;
+
+/// The body of every answer that is not a success (RFC 9457).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// Always `about:blank`: `code` says what kind of problem it is.
+    #[serde(rename = "type")]
+    #[schema(example = "about:blank")]
+    pub kind: &'static str,
+    /// The status in words.
+    #[schema(example = "Unprocessable Entity")]
+    pub title: &'static str,
+    /// The status.
+    #[schema(example = 422)]
+    pub status: u16,
+    /// Which problem: a closed list to match on.
+    pub code: Code,
+    /// What happened this time.
+    pub detail: String,
+    /// What to do about it.
+    pub hint: &'static str,
+    /// Every fault of the body, each with its place. Empty when the body is not at fault.
+    pub errors: Vec<Fault>,
+    /// Can sending the same again help? Also in the header `x-should-retry`.
+    pub retryable: bool,
+    /// The request's id, as in the header `x-request-id` and in the log.
+    pub request_id: String,
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Writes the body of every problem, with the id of the request it belongs to.
+pub async fn render(request: Request, next: Next) -> Response {
+    let request_id = request.extensions().get::<RequestId>().cloned();
+    let mut response = next.run(request).await;
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else {
+        return response;
+    };
+    let request_id = request_id.as_ref().and_then(|id| id.header_value().to_str().ok()).unwrap_or_default();
+    let (mut parts, _) = response.into_parts();
+    let (code, retry_after) = (problem.code, problem.retry_after);
+    let body = ProblemBody {
+        kind: "about:blank",
+        title: code.status().canonical_reason().unwrap_or_default(),
+        status: code.status().as_u16(),
+        code,
+        detail: problem.detail,
+        hint: problem.hint.unwrap_or_else(|| code.hint()),
+        errors: problem.errors,
+        retryable: code.is_retryable(),
+        request_id: request_id.to_owned(),
+    };
+    let written = Json(body).into_response().into_body();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    write_headers(&mut parts.headers, code, retry_after);
+    parts.extensions.insert(code);
+    Response::from_parts(parts, written)
+}
+
+fn write_headers(headers: &mut HeaderMap, code: Code, retry_after: Option<Duration>) {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    let should_retry = if code.is_retryable() { "true" } else { "false" };
+    headers.insert("x-should-retry", HeaderValue::from_static(should_retry));
+    if code.status() == StatusCode::SERVICE_UNAVAILABLE {
+        // Whole seconds, rounded up: earlier would be too early.
+        let wait = retry_after.unwrap_or(Duration::from_secs(1));
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+    }
+}
+
+impl From<JudgeError> for Problem {
+    fn from(error: JudgeError) -> Self {
+        let code = match error.fault {
+            JudgeFault::Overloaded => Code::Overloaded,
+            JudgeFault::DeadlineExceeded => Code::DeadlineExceeded,
+            JudgeFault::OutputInvalid => Code::JudgeOutputInvalid,
+            JudgeFault::Truncated => Code::JudgeTruncated,
+            JudgeFault::Empty => Code::JudgeEmpty,
+            JudgeFault::Refused => Code::JudgeRefused,
+            JudgeFault::ContentFiltered => Code::ContentFiltered,
+            JudgeFault::ContextLengthExceeded => Code::ContextLengthExceeded,
+            JudgeFault::UpstreamAuth => Code::UpstreamAuth,
+            JudgeFault::UpstreamError => Code::UpstreamError,
+            JudgeFault::UpstreamUnreachable => Code::UpstreamUnreachable,
+            JudgeFault::UpstreamRateLimited => Code::UpstreamRateLimited,
+            JudgeFault::UpstreamOverloaded => Code::UpstreamOverloaded,
+            JudgeFault::UpstreamTimeout => Code::UpstreamTimeout,
+            JudgeFault::Internal => Code::Internal,
+        };
+        if code == Code::Internal {
+            // The text of a bug is for the log; the caller gets no internals.
+            tracing::error!(detail = error.detail, "a judge broke its contract");
+            return Self::new(code, "The service failed on this request.");
+        }
+        Self { retry_after: error.retry_after, ..Self::new(code, error.detail) }
+    }
+}
+
+impl From<Uncomputed> for Problem {
+    fn from(error: Uncomputed) -> Self {
+        match error {
+            Uncomputed::Full(full) => {
+                Self { retry_after: Some(full.retry_after), ..Self::new(Code::Overloaded, full.detail) }
+            }
+            Uncomputed::Deadline => {
+                Self::new(Code::DeadlineExceeded, "The comparison was not done before the request's deadline.")
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! `POST /recall/llm`.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use super::answer::{CutOffRecall, WarningBody};
+use super::body::JsonBody;
+use super::extract::{CutOff, Fields, Route, SampleId};
+use super::problem::{Problem, ProblemBody};
+use crate::recall::evidence::Evidence;
+use crate::recall::judge::{JudgeInfo, Usage};
+use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
+
+/// What this route takes beside the sample's fields.
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "k"] };
+
+/// One sample: a question, what was retrieved for it, and the answer it should have led to.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecallLlmRequest {
+    /// Your name for this sample, given back in the answer.
+    pub id: Option<SampleId>,
+    /// The question. Also known as `question`, `input`, `query`.
+    #[schema(min_length = 1)]
+    pub user_input: String,
+    /// What was retrieved, best first. May be empty: then recall is 0 and no judge is asked. Also known as `contexts`,
+    /// `retrieval_context`.
+    pub retrieved_contexts: Vec<String>,
+    /// The answer that the contexts should bear out. It is cut into claims, sentence by sentence. Required unless
+    /// `reference_claims` is given. Also known as `ground_truth`, `expected_output`, `expected`.
+    #[schema(min_length = 1)]
+    pub reference: Option<String>,
+    /// Your own claims, used as they are; then `reference` is not read. At least one, none blank.
+    #[schema(min_items = 1)]
+    pub reference_claims: Option<Vec<String>>,
+    /// What an attributed claim is worth when none of the judge's quotes stands in a context.
+    #[schema(default = "flag")]
+    pub evidence: Option<EvidenceRuleBody>,
+    /// Report recall within the first k contexts too, for each k of this list.
+    pub k: Option<Vec<CutOff>>,
+}
+
+/// What an attributed claim is worth when none of the judge's quotes stands in a context.
+#[derive(ToSchema)]
+#[schema(as = EvidenceRule)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceRuleBody {
+    /// It keeps its verdict, and a warning says so.
+    Flag,
+    /// It counts as not attributed.
+    Require,
+}
+
+const EVIDENCE_RULES: &[(&str, EvidenceRule)] = &[("flag", EvidenceRule::Flag), ("require", EvidenceRule::Require)];
+
+/// How many of the reference's claims can be attributed to the retrieved contexts.
+#[derive(Serialize, ToSchema)]
+pub struct RecallLlmAnswer {
+    /// The measure's name in Ragas.
+    #[schema(value_type = String, example = "context_recall")]
+    pub metric: &'static str,
+    /// The sample's id as sent, or null.
+    pub id: Option<SampleId>,
+    /// `recalled / total`.
+    #[schema(minimum = 0, maximum = 1)]
+    pub score: f64,
+    /// How many claims are attributed.
+    pub recalled: usize,
+    /// How many claims there are.
+    #[schema(minimum = 1)]
+    pub total: usize,
+    /// One verdict for each claim, in order.
+    pub verdicts: Vec<ClaimVerdictBody>,
+    /// Recall within the first k contexts, in the order of `k`. Absent when `k` was not sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub recall_at: Vec<CutOffRecall>,
+    /// Who decided, and by which question.
+    pub judge: JudgeBody,
+    /// What this answer cost.
+    pub usage: UsageBody,
+    /// Did the verdicts come from memory? This version keeps none.
+    pub cached: bool,
+    /// What the reader of this score should know.
+    pub warnings: Vec<WarningBody>,
+}
+
+/// The decision on one claim.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ClaimVerdict)]
+pub struct ClaimVerdictBody {
+    /// The claim.
+    pub claim: String,
+    /// Can it be attributed to the retrieved contexts?
+    pub attributed: bool,
+    /// Why, in the judge's words.
+    pub reason: String,
+    /// The judge's quotes, each looked up in the contexts by code. A quote that is found proves that the words stand
+    /// there, not that they support the claim.
+    pub evidence: Vec<EvidenceBody>,
+}
+
+/// A quote and where it stands.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Evidence)]
+pub struct EvidenceBody {
+    /// The retrieved context, counted from 0; null when the judge named none that exists.
+    #[schema(required = true)]
+    pub context: Option<usize>,
+    /// The context's own text from `start` to `end`; the judge's wording when it stands nowhere.
+    pub quote: String,
+    /// Its first code point in that context, counted from 0; null when it stands nowhere.
+    #[schema(required = true)]
+    pub start: Option<usize>,
+    /// The code point after its last; null when it stands nowhere.
+    #[schema(required = true)]
+    pub end: Option<usize>,
+    /// How it was found.
+    #[serde(rename = "match")]
+    pub matched: MatchBody,
+}
+
+/// How a quote was found.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EvidenceMatch)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchBody {
+    /// Letter by letter.
+    Exact,
+    /// After folding case, white space, quote marks and compatibility forms.
+    Normalized,
+    /// It stands in no context.
+    Missing,
+}
+
+/// Who decided, and by which question.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Judge)]
+pub struct JudgeBody {
+    /// `embedded`, or the provider asked.
+    pub provider: &'static str,
+    /// The model asked for, or the version of the embedded judge.
+    pub model: String,
+    /// The model's name as the backend reported it.
+    #[schema(required = true)]
+    pub model_reported: Option<String>,
+    /// Name and version of the question put to the model; null for the embedded judge.
+    #[schema(required = true)]
+    pub prompt: Option<&'static str>,
+    /// SHA-256 of its fixed part.
+    #[schema(required = true)]
+    pub prompt_sha256: Option<String>,
+    /// Name and version of the rules that cut the reference; null when you sent the claims.
+    #[schema(required = true)]
+    pub splitter: Option<&'static str>,
+}
+
+/// What an answer cost. A count that the backend did not report is null.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Usage)]
+pub struct UsageBody {
+    /// Calls sent to the backend, retries and repairs included.
+    pub judge_calls: u64,
+    /// Tokens of the prompts, cached ones included.
+    #[schema(required = true)]
+    pub input_tokens: Option<u64>,
+    /// The part of `input_tokens` that the backend had cached.
+    #[schema(required = true)]
+    pub cached_input_tokens: Option<u64>,
+    /// Tokens of the replies, reasoning included.
+    #[schema(required = true)]
+    pub output_tokens: Option<u64>,
+    /// The part of `output_tokens` that was reasoning.
+    #[schema(required = true)]
+    pub reasoning_tokens: Option<u64>,
+}
+
+fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+    let mut fields = Fields::parse(body, &ROUTE)?;
+    let id = fields.sample_id();
+    let user_input = fields.required_text("user_input");
+    let reference = reference(&mut fields);
+    let retrieved_contexts = fields.required_texts("retrieved_contexts");
+    let evidence = fields.choice("evidence", EVIDENCE_RULES).unwrap_or_default();
+    let options = LlmOptions { evidence, cut_offs: fields.cut_offs() };
+    let sample = (|| {
+        Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
+    })();
+    fields.finish(sample.map(|sample| (id, sample, options)))
+}
+
+fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
+    if !fields.has("reference_claims") {
+        let text = fields.required_text("reference")?;
+        let cut = Reference::cut(&text);
+        if cut.is_none() {
+            fields.fault("/reference", "holds no claim");
+        }
+        return cut;
+    }
+    let claims = fields.required_texts("reference_claims")?;
+    let blank: Vec<usize> =
+        (0..).zip(&claims).filter(|(_, claim)| claim.trim().is_empty()).map(|(index, _)| index).collect();
+    for index in &blank {
+        fields.fault(format!("/reference_claims/{index}"), "must not be blank");
+    }
+    let claims = fields.not_empty("reference_claims", claims)?;
+    blank.is_empty().then(|| Reference::of_claims(claims))
+}
+
+/// Recall of claims, by a judge
+///
+/// The reference is cut into claims; a judge decides for each whether it can be attributed to the retrieved contexts.
+/// Score = attributed / all claims, the semantics of Ragas' `ContextRecall`. The claims are cut by this service before the
+/// judge is asked, so a judge can neither add nor drop one; every quote it gives is looked up in the contexts. Nothing
+/// retrieved scores 0 without asking anybody; a judge that fails gives an error and never a number.
+#[utoipa::path(
+    post,
+    path = "/recall/llm",
+    tag = "recall",
+    request_body(content = RecallLlmRequest, content_type = "application/json", examples(
+        ("one of two attributed" = (value = json!({
+            "id": "q-7",
+            "user_input": "Where is the Eiffel Tower and when did it open?",
+            "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
+            "retrieved_contexts": ["The Eiffel Tower stands in Paris, France."]
+        }))),
+        ("your own claims" = (value = json!({
+            "user_input": "Where is the Eiffel Tower located?",
+            "reference_claims": ["The Eiffel Tower is located in Paris."],
+            "retrieved_contexts": ["Paris is the capital of France."],
+            "evidence": "require",
+            "k": [1]
+        })))
+    )),
+    responses(
+        (status = 200, description = "The score, with a verdict and checked evidence for each claim. The examples are the embedded judge's.", body = RecallLlmAnswer, examples(
+            ("one of two attributed" = (value = json!({}))),
+            ("your own claims" = (value = json!({})))
+        )),
+        (status = "4XX", description = "The request cannot be scored.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "5XX", description = "The service or the judge's backend failed. Nothing was scored.", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub async fn recall_llm(State(app): State<App>, JsonBody(body): JsonBody) -> Result<Json<RecallLlmAnswer>, Problem> {
+    let deadline = Instant::now() + app.request_timeout();
+    let (id, sample, options) = read(&body)?;
+    drop(body);
+    let scored = llm::recall(sample, &options, app.judge(), deadline).await?;
+    Ok(Json(RecallLlmAnswer::new(id, scored)))
+}
+
+impl RecallLlmAnswer {
+    fn new(id: Option<SampleId>, scored: LlmRecall) -> Self {
+        Self {
+            metric: "context_recall",
+            id,
+            score: scored.recall.score(),
+            recalled: scored.recall.recalled(),
+            total: scored.recall.total(),
+            verdicts: scored.verdicts.map(ClaimVerdictBody::from).into_vec(),
+            recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
+            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter),
+            usage: scored.usage.into(),
+            cached: false,
+            warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
+        }
+    }
+}
+
+impl From<ClaimVerdict> for ClaimVerdictBody {
+    fn from(verdict: ClaimVerdict) -> Self {
+        Self {
+            claim: verdict.claim,
+            attributed: verdict.attributed,
+            reason: verdict.reason,
+            evidence: verdict.evidence.into_iter().map(EvidenceBody::from).collect(),
+        }
+    }
+}
+
+impl From<Evidence> for EvidenceBody {
+    fn from(evidence: Evidence) -> Self {
+        match evidence {
+            Evidence::Found { context, quote, start, end, exact } => Self {
+                context: Some(context),
+                quote,
+                start: Some(start),
+                end: Some(end),
+                matched: if exact { MatchBody::Exact } else { MatchBody::Normalized },
+            },
+            Evidence::Missing { context, quote } => {
+                Self { context, quote, start: None, end: None, matched: MatchBody::Missing }
+            }
+        }
+    }
+}
+
+impl JudgeBody {
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>) -> Self {
+        let JudgeInfo { provider, model, prompt, prompt_sha256 } = info;
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter }
+    }
+}
+
+impl From<Usage> for UsageBody {
+    fn from(usage: Usage) -> Self {
+        let Usage { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens } = usage;
+        Self { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
+    }
+}
