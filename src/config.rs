@@ -160,10 +160,25 @@ impl Config {
     ///
     /// Every fault of the settings at once.
     pub fn load() -> Result<(Task, Self), Faults> {
-        let cli = Cli::parse();
         let variables: Vec<(String, String)> = std::env::vars_os().filter_map(readable).collect();
+        Self::of(Cli::parse(), &variables)
+    }
+
+    /// What a command line (without the program's name) and some variables amount to; for a service inside another
+    /// program, such as a test.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of the settings at once, or the first misspelt flag.
+    pub fn from_parts(arguments: &[&str], variables: &[(String, String)]) -> Result<(Task, Self), Faults> {
+        let arguments = std::iter::once(env!("CARGO_PKG_NAME")).chain(arguments.iter().copied());
+        let cli = Cli::try_parse_from(arguments).map_err(|error| Faults(vec![error.to_string()]))?;
+        Self::of(cli, variables)
+    }
+
+    fn of(cli: Cli, variables: &[(String, String)]) -> Result<(Task, Self), Faults> {
         let task = cli.task.unwrap_or(Task::Serve);
-        Self::check(&cli, &variables).map(|config| (task, config))
+        Self::check(&cli, variables).map(|config| (task, config))
     }
 
     fn check(cli: &Cli, variables: &[(String, String)]) -> Result<Self, Faults> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 
-use super::{Recall, RecallAt, Unit, Units};
+use super::{Recall, RecallAt, Unit, Units, rank};
 
 /// An id as it is compared: its text, letter by letter.
 ///
@@ -111,33 +111,7 @@ pub fn recall(retrieved: &[Id<'_>], reference: &Units<Id<'_>>, cut_offs: &[NonZe
     let verdicts = different.map(|id| IdVerdict { id: id.as_str().to_owned(), rank: ranks.get(id.as_str()).copied() });
     // The first of at least one reference id is always new.
     let verdicts = Units(verdicts.collect::<Vec<_>>());
-    IdRecall { recall: verdicts.recall(), recall_at: recall_at(&verdicts, |verdict| verdict.rank, cut_offs), verdicts }
-}
-
-/// The rank of the entry at `position`: counted from 1, not 0.
-pub(super) fn rank(position: usize) -> NonZeroUsize {
-    NonZeroUsize::MIN.saturating_add(position)
-}
-
-/// The recall at each cut-off, when each unit counts from a certain rank on, or never.
-///
-/// The ranks are sorted once: counting the units anew for each cut-off would be quadratic in a request that lists as
-/// many cut-offs as units.
-pub(super) fn recall_at<T>(
-    units: &Units<T>,
-    rank_of: impl Fn(&T) -> Option<NonZeroUsize>,
-    cut_offs: &[NonZeroUsize],
-) -> Vec<RecallAt> {
-    if cut_offs.is_empty() {
-        return Vec::new();
-    }
-    let mut ranks: Vec<NonZeroUsize> = units.iter().filter_map(rank_of).collect();
-    ranks.sort_unstable();
-    let at = |&k: &NonZeroUsize| RecallAt {
-        k,
-        recall: Recall { recalled: ranks.partition_point(|&rank| rank <= k), total: units.len() },
-    };
-    cut_offs.iter().map(at).collect()
+    IdRecall { recall: verdicts.recall(), recall_at: verdicts.recall_at(|verdict| verdict.rank, cut_offs), verdicts }
 }
 
 #[cfg(test)]

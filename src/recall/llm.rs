@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
 use super::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Warning};
-use super::{Recall, RecallAt, Unit, Units, claims};
+use super::{Recall, RecallAt, Unit, Units, claims, rank};
 
 /// The ground truth of one sample, as claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,11 +102,11 @@ impl ClaimVerdict {
         self.found_in().next().is_some()
     }
 
-    /// Would the first `k` of `retrieved` contexts have sufficed? Yes when all matching evidence lies in them; without
-    /// matching evidence nobody knows which contexts mattered, so only the whole list suffices.
-    fn attributed_within(&self, k: usize, retrieved: usize) -> bool {
-        let covered = if self.has_evidence() { self.found_in().all(|context| context < k) } else { k >= retrieved };
-        self.attributed && covered
+    /// How many of `retrieved` contexts it takes: up to the last that holds matching evidence. Without matching evidence
+    /// nobody knows which contexts mattered, so it takes the whole list. `None` when the claim is not attributed.
+    fn rank(&self, retrieved: usize) -> Option<NonZeroUsize> {
+        let whole_list = retrieved.saturating_sub(1);
+        self.attributed.then(|| rank(self.found_in().max().unwrap_or(whole_list)))
     }
 }
 
@@ -166,13 +166,9 @@ pub async fn recall(
     }
 
     let retrieved = question.contexts.len();
-    let within = |k: NonZeroUsize| RecallAt {
-        k,
-        recall: verdicts.recall_where(|verdict| verdict.attributed_within(k.get(), retrieved)),
-    };
     Ok(LlmRecall {
         recall: verdicts.recall(),
-        recall_at: options.cut_offs.iter().copied().map(within).collect(),
+        recall_at: verdicts.recall_at(|verdict| verdict.rank(retrieved), &options.cut_offs),
         verdicts,
         judge: judge.info().clone(),
         model_reported: judgement.model_reported,

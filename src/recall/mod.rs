@@ -70,20 +70,34 @@ impl<T> Units<T> {
     pub fn map<U>(self, turn: impl FnMut(T) -> U) -> Units<U> {
         Units(self.0.into_iter().map(turn).collect())
     }
+
+    /// The recall at each cut-off, in the order asked, when a unit counts from a certain rank on or never.
+    ///
+    /// The ranks are sorted once: counting the units anew for each cut-off would be quadratic in a request that lists as
+    /// many cut-offs as units.
+    pub fn recall_at(&self, rank_of: impl Fn(&T) -> Option<NonZeroUsize>, cut_offs: &[NonZeroUsize]) -> Vec<RecallAt> {
+        if cut_offs.is_empty() {
+            return Vec::new();
+        }
+        let mut ranks: Vec<NonZeroUsize> = self.iter().filter_map(rank_of).collect();
+        ranks.sort_unstable();
+        let recalled = |k: NonZeroUsize| ranks.partition_point(|&rank| rank <= k);
+        let at = |&k: &NonZeroUsize| RecallAt { k, recall: Recall { recalled: recalled(k), total: self.len() } };
+        cut_offs.iter().map(at).collect()
+    }
 }
 
 impl<T: Unit> Units<T> {
     /// The recall of this very list.
     #[must_use]
     pub fn recall(&self) -> Recall {
-        self.recall_where(Unit::is_recalled)
+        Recall { recalled: self.0.iter().filter(|unit| unit.is_recalled()).count(), total: self.len() }
     }
+}
 
-    /// The recall of this list under another rule, such as "recalled within the first k".
-    #[must_use]
-    pub fn recall_where(&self, counts: impl Fn(&T) -> bool) -> Recall {
-        Recall { recalled: self.0.iter().filter(|unit| counts(unit)).count(), total: self.len() }
-    }
+/// The rank of the entry at `position`: counted from 1, not 0.
+fn rank(position: usize) -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(position)
 }
 
 /// Numerator and denominator of a recall.

@@ -5,9 +5,8 @@
 
 use std::num::NonZeroUsize;
 
-use super::id::{rank, recall_at};
 use super::similarity::{self, DistanceMeasure};
-use super::{Recall, RecallAt, Stop, Stopped, Unit, Units};
+use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, rank};
 
 /// The similarity, from 0.0 to 1.0, that a reference context's best match must *exceed*.
 ///
@@ -125,7 +124,7 @@ pub fn recall(
     // As many as there are reference contexts, which is at least one.
     let found = Units(found);
 
-    let recall_at = recall_at(&found, |found| found.rank, cut_offs);
+    let recall_at = found.recall_at(|found| found.rank, cut_offs);
     let verdicts = found.map(|Found { best, rank }| NonLlmVerdict { recalled: rank.is_some(), best });
     Ok(NonLlmRecall { recall: verdicts.recall(), recall_at, verdicts })
 }

@@ -1,1 +1,13 @@
-//! x
+//! Tests through the front door: the real router, the real program, backends that speak HTTP.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
+
+mod field_cases;
+mod golden;
+mod house;
+mod llm;
+mod openapi;
+mod operations;
+mod peers;
+mod problems;
+mod settings;
+mod support;

@@ -66,8 +66,13 @@ impl<S: Symbol> Jaro<S> {
             return Ok(1.0);
         }
         let found = self.pair_up(short, long, stop);
-        for &symbol in short {
-            self.first[symbol.index()] = NONE;
+        // The cheaper of two ways, so that neither short pairs over a large alphabet nor a stopped long pair wait.
+        if short.len() < self.first.len() {
+            for &symbol in short {
+                self.first[symbol.index()] = NONE;
+            }
+        } else {
+            self.first.fill(NONE);
         }
         let (common, out_of_order) = found?;
         if common == 0 {
@@ -82,8 +87,10 @@ impl<S: Symbol> Jaro<S> {
     /// How many pairs there are, and how many of them stand in another order. Leaves `first` to be cleaned.
     fn pair_up(&mut self, short: &[S], long: &[S], stop: &Stop) -> Result<(usize, usize), Stopped> {
         let window = (long.len() / 2).saturating_sub(1);
-        self.link.clear();
-        self.link.resize(short.len(), NONE);
+        if self.link.len() < short.len() {
+            // Fresh and zeroed, which is free until touched; what stands in it is overwritten before it is read.
+            self.link = vec![0; short.len()];
+        }
         self.partners.clear();
         for (place, &symbol) in short.iter().enumerate().take(TAKEN as usize).rev() {
             if place % STRIDE == 0 {

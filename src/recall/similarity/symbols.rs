@@ -1,7 +1,7 @@
 //! Texts as arrays of small numbers: what the measures compare in place of characters.
 //!
 //! Every measure works on Unicode code points and asks only whether two are equal, so the code points of one request
-//! are numbered in order of first appearance. Numbers below 256 fit a byte, which holds for most requests in one
+//! are numbered, in no particular order. Numbers below 256 fit a byte, which holds for most requests in one
 //! alphabet: a request then takes no more memory than its own text, and tables per symbol stay tiny.
 
 use crate::recall::{Stop, Stopped};
@@ -53,8 +53,20 @@ impl Alphabet {
     /// Numbers all code points of `texts`.
     pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>, stop: &Stop) -> Result<Self, Stopped> {
         let mut alphabet = Self { page_of: vec![0; (char::MAX as usize + 1) / PAGE], pages: vec![[0; PAGE]], len: 0 };
+        // Which ASCII characters occur is told by a store for each byte, without a branch.
+        let mut ascii = [false; 128];
         for text in texts {
-            each_code_point(text, stop, |code_point| alphabet.add(code_point))?;
+            if text.is_ascii() {
+                for part in text.as_bytes().chunks(STRIDE) {
+                    stop.check()?;
+                    part.iter().for_each(|&byte| ascii[usize::from(byte & 127)] = true);
+                }
+            } else {
+                each_char(text, stop, |char| alphabet.add(char.into()))?;
+            }
+        }
+        for byte in (0u8..).zip(ascii).filter_map(|(byte, occurs)| occurs.then_some(byte)) {
+            alphabet.add(byte.into());
         }
         Ok(alphabet)
     }
@@ -91,9 +103,16 @@ impl Alphabet {
     ) -> Result<Texts<S>, Stopped> {
         let mut encoded = Texts { symbols: Vec::new(), ends: Vec::new() };
         for text in texts {
-            each_code_point(text, stop, |code_point| {
-                encoded.symbols.push(S::of(self.number(code_point)));
-            })?;
+            if text.is_ascii() {
+                for part in text.as_bytes().chunks(STRIDE) {
+                    stop.check()?;
+                    let numbers = part.iter().map(|&byte| S::of(self.number(byte.into())));
+                    encoded.symbols.extend(numbers);
+                }
+            } else {
+                let symbols = &mut encoded.symbols;
+                each_char(text, stop, |char| symbols.push(S::of(self.number(char.into()))))?;
+            }
             encoded.ends.push(encoded.symbols.len());
         }
         Ok(encoded)
@@ -114,19 +133,12 @@ impl<S> Texts<S> {
     }
 }
 
-fn each_code_point(text: &str, stop: &Stop, mut visit: impl FnMut(u32)) -> Result<(), Stopped> {
-    if text.is_ascii() {
-        for part in text.as_bytes().chunks(STRIDE) {
-            stop.check()?;
-            part.iter().for_each(|&byte| visit(u32::from(byte)));
-        }
-        return Ok(());
-    }
-    for (position, code_point) in text.chars().enumerate() {
+fn each_char(text: &str, stop: &Stop, mut visit: impl FnMut(char)) -> Result<(), Stopped> {
+    for (position, char) in text.chars().enumerate() {
         if position % STRIDE == 0 {
             stop.check()?;
         }
-        visit(code_point.into());
+        visit(char);
     }
     Ok(())
 }
@@ -137,14 +149,21 @@ mod tests {
 
     #[test]
     fn equal_code_points_and_only_they_get_equal_symbols() {
-        let texts = ["", "aéa", "\u{0}日\u{10FFFF}", "é\u{ff}\u{100}日", ""];
+        let texts = ["", "aéa", "\u{0}日\u{10FFFF}", "ba", "é\u{ff}\u{100}日", ""];
         let stop = Stop::default();
         let alphabet = Alphabet::of(texts.into_iter(), &stop).unwrap();
-        assert_eq!(alphabet.len(), 7);
+        assert_eq!(alphabet.len(), 8);
         let encoded: Texts<u8> = alphabet.encode(texts.into_iter(), &stop).unwrap();
-        let encoded: Vec<&[u8]> = encoded.iter().collect();
-        let expected: [&[u8]; 5] = [&[], &[0, 1, 0], &[2, 3, 4], &[1, 5, 6, 3], &[]];
-        assert_eq!(encoded, expected);
+        let mut char_of = std::collections::HashMap::new();
+        assert_eq!(encoded.iter().count(), texts.len());
+        for (text, symbols) in texts.iter().zip(encoded.iter()) {
+            assert_eq!(symbols.len(), text.chars().count());
+            for (&symbol, char) in symbols.iter().zip(text.chars()) {
+                assert!(symbol.index() < alphabet.len());
+                assert_eq!(*char_of.entry(symbol).or_insert(char), char);
+            }
+        }
+        assert_eq!(char_of.len(), alphabet.len());
     }
 
     #[test]
@@ -154,7 +173,9 @@ mod tests {
         let alphabet = Alphabet::of(std::iter::once(all.as_str()), &stop).unwrap();
         let encoded: Texts<u32> = alphabet.encode(std::iter::once(all.as_str()), &stop).unwrap();
         assert_eq!(alphabet.len(), all.chars().count());
-        assert!(encoded.symbols.iter().copied().eq(0..alphabet.len));
+        let mut numbers = encoded.symbols;
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..alphabet.len));
     }
 
     #[test]
