@@ -1,1 +1,219 @@
+//! The service as a process: start, probes, log, departure.
 
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::Service;
+use crate::support::backend::{Backend, said, slow, verdicts};
+use crate::support::process::{Process, command, run};
+
+const SECRET_TEXT: &str = "Zanzibar-Quokka-41";
+
+fn sample() -> Value {
+    json!({ "user_input": SECRET_TEXT, "reference": SECRET_TEXT, "retrieved_contexts": [SECRET_TEXT] })
+}
+
+async fn post(url: &str, path: &str, body: String) -> reqwest::Response {
+    let client = reqwest::Client::new();
+    client.post(format!("{url}{path}")).header("content-type", "application/json").body(body).send().await.unwrap()
+}
+
+#[tokio::test]
+async fn probes_and_info_answer() {
+    let service = Service::embedded();
+    assert_eq!(service.get("/healthz").await.ok(), json!({ "status": "ok" }));
+    assert_eq!(service.get("/readyz").await.ok(), json!({ "status": "ready" }));
+    let info = service.get("/info").await.ok();
+    assert_eq!((&info["name"], &info["version"]), (&json!("context-recall"), &json!(env!("CARGO_PKG_VERSION"))));
+    assert_eq!(info["judge"]["provider"], "embedded");
+    assert_eq!(info["limits"]["body_bytes"], 32 * 1024 * 1024);
+    service.app.drain();
+    let draining = service.get("/readyz").await;
+    assert_eq!((draining.status.as_u16(), draining.json()), (503, json!({ "status": "draining" })));
+    service.get("/healthz").await.ok();
+}
+
+#[tokio::test]
+async fn info_holds_no_secret() {
+    let service = Service::asking("http://127.0.0.1:9", &[]);
+    let answer = service.get("/info").await;
+    assert_eq!(answer.ok()["judge"], json!({ "provider": "openai", "model": "m", "prompt": "attribution/1" }));
+    assert!(!answer.text().contains(crate::support::KEY));
+}
+
+#[tokio::test]
+async fn the_log_tells_what_happened_and_nothing_of_what_was_sent() {
+    let backend = Backend::replying(vec![said(&verdicts(&[true])), said(SECRET_TEXT)]).await;
+    let variables = [
+        ("OPENAI_BASE_URL", backend.url()),
+        ("OPENAI_API_KEY", "sk-quokka-key-9876543210".to_owned()),
+        ("RUST_LOG", "trace,h2=info,hyper=info,hyper_util=info".to_owned()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let service = Process::start(&["--judge", "openai/m", "--judge-repairs", "0"], &variables);
+    assert_eq!(post(&service.url, "/recall/llm", sample().to_string()).await.status(), 200);
+    assert_eq!(post(&service.url, "/recall/llm", sample().to_string()).await.status(), 502);
+    post(&service.url, "/recall/llm", format!("{{\"{SECRET_TEXT}\": 1}}")).await;
+    post(&service.url, &format!("/{SECRET_TEXT}?key={SECRET_TEXT}"), String::new()).await;
+    service.signal("TERM");
+    let (code, log) = service.end(Duration::from_secs(10));
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains(SECRET_TEXT), "{log}");
+    assert!(!log.contains("sk-quokka-key"), "{log}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answered: Vec<_> = lines.iter().filter(|line| line["message"] == "answered").collect();
+    let told: Vec<_> =
+        answered.iter().map(|line| (line["route"].clone(), line["status"].clone(), line["code"].clone())).collect();
+    let expected = [
+        ("/recall/llm", 200, "-"),
+        ("/recall/llm", 502, "judge_output_invalid"),
+        ("/recall/llm", 422, "invalid_input"),
+        ("-", 404, "not_found"),
+    ];
+    assert_eq!(told, expected.map(|(route, status, code)| (json!(route), json!(status), json!(code))));
+    assert!(answered.iter().all(|line| line["duration_ms"].is_number() && line["request_id"].is_string()));
+}
+
+#[tokio::test]
+async fn what_is_in_flight_is_finished_before_the_end() {
+    let backend = Backend::replying(vec![slow(said(&verdicts(&[true])), Duration::from_millis(800))]).await;
+    let service = Process::start(&["--judge", "openai/m"], &[("OPENAI_BASE_URL", &backend.url())]);
+    let url = service.url.clone();
+    let in_flight = tokio::spawn(async move { post(&url, "/recall/llm", sample().to_string()).await.status() });
+    while backend.calls().await == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    service.signal("TERM");
+    assert_eq!(in_flight.await.unwrap(), 200);
+    let (code, log) = service.end(Duration::from_secs(5));
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("asked to stop") && log.contains("\"stopped\""), "{log}");
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let backend = Backend::replying(vec![slow(said(&verdicts(&[true])), Duration::from_secs(60))]).await;
+    let service = Process::start(&["--judge", "openai/m"], &[("OPENAI_BASE_URL", &backend.url())]);
+    let url = service.url.clone();
+    let in_flight = tokio::spawn(async move {
+        let client = reqwest::Client::new();
+        let body = sample().to_string();
+        client
+            .post(format!("{url}/recall/llm"))
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
+            .await
+            .is_err()
+    });
+    while backend.calls().await == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    service.signal("TERM");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    service.signal("TERM");
+    let (code, log) = service.end(Duration::from_secs(5));
+    assert_eq!(code, Some(1), "{log}");
+    assert!(in_flight.await.unwrap());
+}
+
+#[tokio::test]
+async fn an_idle_connection_does_not_hold_up_the_end() {
+    let service = Process::start(&[], &[]);
+    let idle = tokio::net::TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    service.signal("INT");
+    let (code, log) = service.end(Duration::from_secs(5));
+    assert_eq!(code, Some(0), "{log}");
+    drop(idle);
+}
+
+#[test]
+fn healthcheck_goes_by_the_running_service() {
+    let service = Process::start(&[], &[]);
+    let port = service.url.rsplit(':').next().unwrap().to_owned();
+    let ask = |port: &str| run(&["healthcheck"], &[("PORT", port), ("RECALL_HOST", "0.0.0.0")]);
+    assert!(ask(&port).status.success());
+    drop(service);
+    let dead = ask(&port);
+    assert_eq!(dead.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&dead.stderr).contains("/healthz does not answer"), "{dead:?}");
+}
+
+#[test]
+fn the_spec_is_printed() {
+    let printed = run(&["openapi"], &[]);
+    assert!(printed.status.success());
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), context_recall::http::spec().unwrap());
+}
+
+#[test]
+fn a_port_in_use_is_said_plainly() {
+    let service = Process::start(&[], &[]);
+    let port = service.url.rsplit(':').next().unwrap().to_owned();
+    let second = run(&["--port", &port], &[]);
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{said}");
+}
+
+#[tokio::test]
+async fn an_open_door_to_a_paid_judge_is_warned_of() {
+    let service =
+        Process::start(&["--judge", "openai/m", "--host", "0.0.0.0"], &[("OPENAI_BASE_URL", "http://127.0.0.1:9")]);
+    service.signal("TERM");
+    let (_, log) = service.end(Duration::from_secs(5));
+    assert!(log.contains("whoever reaches this address"), "{log}");
+}
+
+/// The body of a large upload is refused with an answer that the client gets to read.
+#[tokio::test]
+async fn a_client_that_sends_everything_first_still_reads_the_refusal() {
+    let service = Process::start(&["--body-limit", "1MiB"], &[]);
+    for chunked in [false, true] {
+        let answer = tokio::task::spawn_blocking({
+            let url = service.url.clone();
+            move || {
+                let mut curl = Command::new("curl");
+                curl.args(["-sS", "-H", "content-type: application/json", "-H", "expect:", "--data-binary", "@-"]);
+                if chunked {
+                    curl.args(["-H", "transfer-encoding: chunked"]);
+                }
+                curl.arg(format!("{url}/recall/id"))
+                    .stdin(std::process::Stdio::piped())
+                    .stdout(std::process::Stdio::piped());
+                let mut child = match curl.spawn() {
+                    Ok(child) => child,
+                    Err(_) => return None,
+                };
+                let mut stdin = child.stdin.take().unwrap();
+                let _ = std::io::Write::write_all(&mut stdin, &vec![b' '; 20 << 20]);
+                drop(stdin);
+                Some(child.wait_with_output().unwrap())
+            }
+        });
+        let Some(output) = answer.await.unwrap() else {
+            crate::support::peer::skip("a_client_that_sends_everything_first_still_reads_the_refusal", "curl");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let problem: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(problem["code"], "payload_too_large", "chunked: {chunked}");
+    }
+}
+
+#[test]
+fn help_and_version_are_printed() {
+    let help = command(&["--help"], &[]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    for word in ["--judge", "RECALL_JUDGE", "OPENAI_BASE_URL", "healthcheck", "32MiB"] {
+        assert!(help.contains(word), "{word} is not in:\n{help}");
+    }
+    let version = command(&["--version"], &[]).output().unwrap();
+    assert_eq!(
+        String::from_utf8(version.stdout).unwrap().trim(),
+        concat!("context-recall ", env!("CARGO_PKG_VERSION"))
+    );
+}

@@ -1,1 +1,1 @@
-
+//! Runs against real peers; filled in below.

@@ -1,1 +1,115 @@
+//! Settings: read, checked together, refused aloud.
 
+use crate::support::process::run;
+
+fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let output = run(arguments, variables);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn all_faults_are_reported_at_once() {
+    let said = refused(
+        &["--judge-timeout", "soon"],
+        &[
+            ("PORT", "70000"),
+            ("RECALL_HOST", "localhost"),
+            ("RECALL_JUDGE", "gpt-4o"),
+            ("RECALL_BODY_LIMIT", "many"),
+            ("RECALL_JUDGE_ATTEMPTS", "0"),
+            ("RECALL_LOG", "xml"),
+            ("RECALL_BODYLIMIT", "1MiB"),
+        ],
+    );
+    insta::assert_snapshot!(said, @r"
+    context-recall: the settings cannot be used:
+      - RECALL_BODYLIMIT: unknown setting; did you mean RECALL_BODY_LIMIT?
+      - --host (RECALL_HOST): expected an IP address such as 127.0.0.1 or 0.0.0.0, found `localhost`
+      - --port (PORT): expected a port from 0 to 65535, found `70000`
+      - --judge (RECALL_JUDGE): expected embedded, or openai/MODEL, found `gpt-4o`
+      - --judge-timeout (RECALL_JUDGE_TIMEOUT): expected a duration from 1ms to 24h, such as 60s or 2m, found `soon`
+      - --judge-attempts (RECALL_JUDGE_ATTEMPTS): expected a number from 1 to 100, found `0`
+      - --body-limit (RECALL_BODY_LIMIT): expected a size from 1KiB to 4GiB, such as 32MiB, found `many`
+      - --log (RECALL_LOG): expected text or json, found `xml`
+    ");
+}
+
+#[test]
+fn an_empty_variable_counts_as_not_set_and_kubernetes_own_are_passed_over() {
+    let output = run(
+        &["openapi"],
+        &[
+            ("PORT", ""),
+            ("RECALL_JUDGE", ""),
+            ("RECALL_LOG", " "),
+            ("OPENAI_API_KEY", ""),
+            ("RECALL_SERVICE_HOST", "10.0.0.1"),
+            ("RECALL_PORT_80_TCP", "tcp://10.0.0.1:80"),
+            ("RECALL_PORT", "tcp://10.0.0.1:80"),
+        ],
+    );
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_judge_at_the_public_address_needs_its_key_and_a_local_one_does_not() {
+    let said = refused(&["openapi"], &[("RECALL_JUDGE", "openai/gpt-4o-mini")]);
+    assert!(said.contains("OPENAI_API_KEY: needed"), "{said}");
+    for variables in [
+        [("RECALL_JUDGE", "openai/org/model"), ("OPENAI_BASE_URL", "http://127.0.0.1:8081")],
+        [("RECALL_JUDGE", "openai/gpt-4o-mini"), ("OPENAI_API_KEY", "sk-x")],
+        // A key alone starts no paid calls; neither is it a fault.
+        [("RECALL_JUDGE", "embedded"), ("OPENAI_API_KEY", "sk-x")],
+    ] {
+        assert!(run(&["openapi"], &variables).status.success(), "{variables:?}");
+    }
+}
+
+#[test]
+fn a_secret_may_stand_in_a_file_and_is_never_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    std::fs::write(&path, "sk-secret\n").unwrap();
+    let file = path.to_str().unwrap();
+    let judge = ("RECALL_JUDGE", "openai/m");
+    assert!(run(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", file)]).status.success());
+
+    let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", file), ("OPENAI_API_KEY", "sk-other-secret")]);
+    assert!(said.contains("OPENAI_API_KEY and OPENAI_API_KEY_FILE: give one of them"), "{said}");
+    assert!(!said.contains("sk-"), "{said}");
+
+    let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", "/nowhere")]);
+    assert!(said.contains("the file /nowhere cannot be read"), "{said}");
+    std::fs::write(&path, "\n").unwrap();
+    let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", file)]);
+    assert!(said.contains("is empty"), "{said}");
+}
+
+#[test]
+fn a_key_or_address_that_cannot_be_used_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    std::fs::write(&path, "sk-two\nlines").unwrap();
+    let said = refused(&["--port", "0", "--judge", "openai/m"], &[("OPENAI_API_KEY_FILE", path.to_str().unwrap())]);
+    assert!(!said.contains("sk-two"), "{said}");
+    for url in ["localhost:1234", "ftp://host/v1", "http://"] {
+        let said = refused(&["--port", "0", "--judge", "openai/m"], &[("OPENAI_BASE_URL", url)]);
+        assert!(said.contains("OPENAI_BASE_URL") || said.contains("base URL"), "{url}: {said}");
+    }
+}
+
+#[test]
+fn a_misspelt_flag_is_refused_with_advice() {
+    let output = run(&["--judge-time", "1s"], &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--judge-timeout"), "{output:?}");
+}
+
+#[test]
+fn flags_stand_before_or_after_the_task_and_win_over_variables() {
+    for arguments in [["--body-limit", "x", "serve"], ["serve", "--body-limit", "x"]] {
+        let said = refused(&arguments, &[("RECALL_BODY_LIMIT", "1MiB")]);
+        assert!(said.contains("found `x`"), "{said}");
+    }
+}

@@ -1,6 +1,5 @@
 //! A backend that speaks HTTP, answers from a script and remembers what it was sent.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -38,15 +37,6 @@ impl Backend {
         Self::replying(vec![said(content)]).await
     }
 
-    /// A backend whose reply depends on the request.
-    pub async fn answering(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> Self {
-        let server = MockServer::start().await;
-        let answer = Arc::new(answer);
-        let respond = move |request: &Request| answer(&serde_json::from_slice(&request.body).unwrap());
-        Mock::given(any()).respond_with(respond).mount(&server).await;
-        Self { server }
-    }
-
     pub fn url(&self) -> String {
         self.server.uri()
     }
@@ -63,11 +53,6 @@ impl Backend {
     pub async fn bodies(&self) -> Vec<Value> {
         self.requests().await.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
     }
-}
-
-/// A reply as it stands.
-pub fn raw(status: u16, body: &str) -> ResponseTemplate {
-    ResponseTemplate::new(status).set_body_raw(body.to_owned(), "application/json")
 }
 
 /// A chat completion whose message is `content`.
