@@ -1,4 +1,5 @@
 //! Tests through the front door: the real router, the real program, backends that speak HTTP.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(unreachable_pub, reason = "one binary: nothing here is reached from outside")]
 
 mod field_cases;
