@@ -1,0 +1,229 @@
+//! Reads verdicts from the entries of answers: tolerant of how a value is written, strict about what it says.
+
+use std::collections::BTreeMap;
+
+use super::find::{Answer, field, has_key_twice, object};
+use super::json::Value;
+use super::{Reading, Unreadable};
+use crate::recall::judge::{Citation, Verdict};
+
+/// Most citations kept for one claim.
+const MOST_CITATIONS: usize = 32;
+
+/// Longest reason kept, in characters.
+const LONGEST_REASON: usize = 2_000;
+
+/// Longest piece of the reply that is repeated in a complaint about it, in characters.
+const LONGEST_REPEAT: usize = 40;
+
+/// A verdict, or what is wrong with it.
+type Outcome = Result<Verdict, String>;
+
+/// Brings the answers of one reply together.
+pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, Unreadable> {
+    let mut places: BTreeMap<usize, Option<Outcome>> =
+        asked.iter().map(|number| (*number, None)).collect();
+    for answer in answers {
+        for (number, outcome) in one_answer(answer, &places) {
+            let Some(place) = places.get_mut(&number) else {
+                continue;
+            };
+            match (place.as_ref(), &outcome) {
+                (Some(Ok(first)), Ok(second)) if first.attributed != second.attributed => {
+                    return Err(Unreadable::Invalid(format!(
+                        "two answers disagree on claim {number}; give one answer only"
+                    )));
+                }
+                (None, _) | (Some(Ok(_)), Err(_)) => *place = Some(outcome),
+                (Some(_), _) => {}
+            }
+        }
+    }
+    let mut reading = Reading {
+        verdicts: Vec::new(),
+        open: Vec::new(),
+    };
+    for (number, place) in places {
+        match place {
+            Some(Ok(verdict)) => reading.verdicts.push((number, verdict)),
+            Some(Err(words)) => reading.open.push((number, words)),
+            None => reading.open.push((number, "no entry".to_owned())),
+        }
+    }
+    Ok(reading)
+}
+
+/// The outcome for each claim that one answer names, among those in `asked`.
+fn one_answer(
+    answer: &Answer<'_>,
+    asked: &BTreeMap<usize, Option<Outcome>>,
+) -> BTreeMap<usize, Outcome> {
+    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
+    for fields in answer.iter().filter_map(object) {
+        let number = field(fields, "n").and_then(whole_number);
+        let Some(number) = number.filter(|number| asked.contains_key(number)) else {
+            continue;
+        };
+        let outcome = entry(fields);
+        match (outcomes.get_mut(&number), outcome) {
+            (None, outcome) => {
+                outcomes.insert(number, outcome);
+            }
+            (Some(place @ Ok(_)), Err(words)) => *place = Err(words),
+            (Some(place), Ok(second)) => {
+                if place
+                    .as_ref()
+                    .is_ok_and(|first| first.attributed != second.attributed)
+                {
+                    *place = Err("two entries that differ".to_owned());
+                }
+            }
+            (Some(Err(_)), Err(_)) => {}
+        }
+    }
+    outcomes
+}
+
+fn entry(fields: &[(String, Value<'_>)]) -> Outcome {
+    if has_key_twice(fields) {
+        return Err("a key stands twice in its entry".to_owned());
+    }
+    let attributed = field(fields, "attributed").ok_or("attributed is missing")?;
+    Ok(Verdict {
+        attributed: decision(attributed).ok_or_else(|| {
+            format!(
+                "attributed was {}, must be true or false",
+                shown(attributed)
+            )
+        })?,
+        reason: match field(fields, "reason") {
+            Some(Value::Text(text)) => text.trim().chars().take(LONGEST_REASON).collect(),
+            _ => String::new(),
+        },
+        evidence: field(fields, "evidence").map(citations).unwrap_or_default(),
+    })
+}
+
+/// Yes or no, if the value says exactly one of them.
+fn decision(value: &Value<'_>) -> Option<bool> {
+    match value {
+        Value::Bool(attributed) => Some(*attributed),
+        Value::Number(written) => one_or_zero(written),
+        Value::Text(text) => {
+            let text = text
+                .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+                .trim_end_matches(|c: char| {
+                    c.is_whitespace() || matches!(c, '.' | '!' | ',' | ';' | ':' | '。')
+                });
+            // Twice the longest entry of the list; a longer text is not worth folding.
+            if text.len() > 32 {
+                return None;
+            }
+            let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+            match words.join(" ").as_str() {
+                "true" | "yes" | "attributed" | "supported" => Some(true),
+                "false" | "no" | "not attributed" | "not_attributed" | "not-attributed"
+                | "unattributed" | "not supported" | "not_supported" | "not-supported"
+                | "unsupported" => Some(false),
+                _ => one_or_zero(text),
+            }
+        }
+        Value::Null | Value::List(_) | Value::Object(_) => None,
+    }
+}
+
+fn one_or_zero(written: &str) -> Option<bool> {
+    match number(written)? {
+        1.0 => Some(true),
+        0.0 => Some(false),
+        _ => None,
+    }
+}
+
+/// A decimal number; unlike `f64`'s own reading without names such as `inf`.
+fn number(written: &str) -> Option<f64> {
+    written
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'))
+        .then(|| written.parse().ok())
+        .flatten()
+}
+
+/// A whole number of at least 0, written as a number (`1`, `1.0`) or as text that is one.
+fn whole_number(value: &Value<'_>) -> Option<usize> {
+    let number = match value {
+        Value::Number(written) => number(written)?,
+        Value::Text(text) => number(text.trim())?,
+        _ => return None,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be whole and within u32"
+    )]
+    let whole = (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number))
+        .then_some(number as usize);
+    whole
+}
+
+/// What a verdict cites, as far as it can be read: nothing here makes a verdict unusable.
+fn citations(value: &Value<'_>) -> Vec<Citation> {
+    match value {
+        Value::List(items) => items
+            .iter()
+            .filter_map(citation)
+            .take(MOST_CITATIONS)
+            .collect(),
+        single => citation(single).into_iter().collect(),
+    }
+}
+
+fn citation(value: &Value<'_>) -> Option<Citation> {
+    let (context, quote) = match value {
+        Value::Text(quote) => (None, quote),
+        Value::Object(fields) if !has_key_twice(fields) => match field(fields, "quote")? {
+            Value::Text(quote) => (field(fields, "context").and_then(context_number), quote),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (!quote.trim().is_empty()).then(|| Citation {
+        // The question counts contexts from 1, a citation counts from 0.
+        context: context.and_then(|number| number.checked_sub(1)),
+        quote: quote.clone(),
+    })
+}
+
+/// A context's number as the reply counts, also as `"context 1"`.
+fn context_number(value: &Value<'_>) -> Option<usize> {
+    let Value::Text(text) = value else {
+        return whole_number(value);
+    };
+    let text = text.trim();
+    let word = "context";
+    let digits = match text.get(..word.len()) {
+        Some(start) if start.eq_ignore_ascii_case(word) => text.get(word.len()..)?,
+        _ => text,
+    };
+    whole_number(&Value::Text(digits.to_owned()))
+}
+
+/// A value as it may be repeated to the model.
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(bit) => bit.to_string(),
+        Value::Number(written) => cut(written),
+        Value::Text(text) => format!("\"{}\"", cut(text)),
+        Value::List(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut piece: String = text.chars().take(LONGEST_REPEAT).collect();
+    if piece.len() < text.len() {
+        piece.push('…');
+    }
+    piece
+}
