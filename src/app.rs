@@ -10,6 +10,7 @@ use crate::http::ops::InfoLimits;
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
 use crate::providers::openai::{OpenAi, OpenAiConfig};
+use crate::providers::transport::CallPolicy;
 use crate::recall::judge::Judge;
 use crate::slots::Slots;
 
@@ -99,8 +100,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
             base_url: config.openai_base_url.clone(),
             api_key: config.openai_api_key.clone(),
             model: model.clone(),
-            timeout: config.judge_timeout,
-            attempts: config.judge_attempts,
+            calls: CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts },
         })?,
     };
     let asking = Asking {

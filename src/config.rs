@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::providers::secret::Secret;
 use crate::recall::similarity::nearest;
-use crate::secret::Secret;
 
 /// What the process was asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
@@ -224,6 +224,10 @@ impl Config {
     /// What only shows when settings are seen together.
     fn check_together(&self, reader: &mut Reader<'_>) {
         let is_openai = matches!(self.judge, JudgeSetting::OpenAi { .. });
+        let scheme = self.openai_base_url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        if is_openai && !matches!(scheme.as_deref(), Some("http" | "https")) {
+            reader.faults.push("OPENAI_BASE_URL: expected an address that begins with http:// or https://".to_owned());
+        }
         if is_openai && self.openai_api_key.is_none() && self.openai_base_url == OPENAI {
             reader.faults.push(
                 "OPENAI_API_KEY: needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own".to_owned(),
@@ -285,25 +289,22 @@ impl Reader<'_> {
         let file = format!("{name}_FILE");
         let given = self.variable(name).map(str::to_owned);
         let from = self.variable(&file).map(str::to_owned);
-        match (given, from) {
-            (None, None) => None,
+        let (text, name) = match (given, from) {
+            (None, None) => return None,
             (Some(_), Some(_)) => {
                 self.faults.push(format!("{name} and {file}: give one of them"));
-                None
+                return None;
             }
-            (Some(value), None) => Some(Secret::new(value)),
+            (Some(value), None) => (value, name),
             (None, Some(path)) => match std::fs::read_to_string(&path) {
-                Ok(text) if !text.trim().is_empty() => Some(Secret::new(text.trim().to_owned())),
-                Ok(_) => {
-                    self.faults.push(format!("{file}: the file {path} is empty"));
-                    None
-                }
+                Ok(text) => (text.trim().to_owned(), file.as_str()),
                 Err(error) => {
                     self.faults.push(format!("{file}: the file {path} cannot be read: {error}"));
-                    None
+                    return None;
                 }
             },
-        }
+        };
+        Secret::new(text).map_err(|error| self.faults.push(format!("{name}: the secret {error}"))).ok()
     }
 
     fn refuse_unknown(&mut self) {

@@ -7,6 +7,5 @@ pub mod http;
 pub mod judge;
 pub mod providers;
 pub mod recall;
-pub mod secret;
 pub mod slots;
 pub mod telemetry;

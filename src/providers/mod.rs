@@ -4,14 +4,20 @@
 //!
 //! # To add a provider
 //!
-//! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]; the wire format is all it holds.
+//! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]: where to post, the
+//!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
+//!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
 //! 2. Declare it below.
 //! 3. Give it a name in `config.rs` (`--judge NAME/MODEL`, its key and base URL) and a line in `app.rs`.
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
+mod envelope;
 pub mod openai;
+mod refusal;
+pub mod secret;
 pub mod transport;
+mod wait;
 
 use std::time::{Duration, Instant};
 
@@ -132,6 +138,20 @@ pub struct ProviderError {
     pub retry_after: Option<Duration>,
     /// Requests sent, failed tries included.
     pub calls: u64,
+}
+
+/// Settings from which no backend can be made. Holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// The base URL cannot be used.
+    #[error("the base URL {0}")]
+    BaseUrl(String),
+    /// The API key cannot be sent.
+    #[error("the API key {0}")]
+    Key(#[from] secret::BadSecret),
+    /// The HTTP client cannot be built, for want of TLS roots or of a usable proxy setting.
+    #[error("no HTTP client: {0}")]
+    Client(String),
 }
 
 /// A language model behind some backend.

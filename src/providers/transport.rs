@@ -1,1 +1,388 @@
-//! Transport.
+//! One send path for every vendor: time-outs, tries, waits, the deadline, and errors without secrets.
+//!
+//! A vendor's file says where to post and what, and reads each reply as an answer or as a `Refusal`; whether that
+//! refusal is worth another try, and when, is decided here. Nothing here knows a wire format.
+
+use std::error::Error as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Url, redirect};
+
+use super::refusal::{Refusal, Reply, excerpt};
+use super::secret::{Redactor, Secret};
+use super::{ProviderError, ProviderFault, SetupError};
+
+/// How long and how often a backend is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct CallPolicy {
+    /// The most that one call may take, from the first byte sent to the last byte of the reply. It bounds the whole
+    /// rather than the silence between bytes, since some backends send blank lines for minutes while they queue.
+    pub timeout: Duration,
+    /// Tries of one question, at least 1. Waits that the backend names and adaptations of the request spend none.
+    pub attempts: u32,
+}
+
+/// No answer of ours comes near; a reply that is longer is somebody else's page or a bomb.
+const LONGEST_BODY: usize = 8 * 1024 * 1024;
+
+/// A host that does not take a connection in this time is down, however long an answer may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pause before the second try at most; it doubles from try to try.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// A named wait is at least this long, and twice as long each further time in one question. Named waits spend no try,
+/// so without it a backend that says "retry after 0" would be asked without end and without a pause.
+const FIRST_FLOOR: Duration = Duration::from_millis(25);
+const LONGEST_FLOOR: Duration = Duration::from_secs(2);
+
+/// Characters of a backend's words that are passed on; more for limits, whose numbers must not be cut off.
+const WORDS: usize = 300;
+const WORDS_ON_LIMITS: usize = 600;
+
+/// The connections to one backend, and what is known of its willingness.
+#[derive(Debug)]
+pub(super) struct Transport {
+    client: Client,
+    policy: CallPolicy,
+    redactor: Redactor,
+    gate: Gate,
+}
+
+/// What is posted, the same on every try.
+#[derive(Debug)]
+pub(super) struct Post<'a> {
+    pub(super) url: &'a Url,
+    pub(super) headers: &'a HeaderMap,
+    /// JSON.
+    pub(super) body: String,
+}
+
+impl Transport {
+    /// `secrets` are taken out of everything that this transport says.
+    pub(super) fn new(policy: CallPolicy, secrets: Vec<Secret>) -> Result<Self, SetupError> {
+        let redactor = Redactor::new(secrets);
+        let client = Client::builder()
+            .user_agent(concat!("context-recall/", env!("CARGO_PKG_VERSION")))
+            // Following one would hand `x-api-key` and the like to another host.
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(30))
+            // Below the minute after which load balancers drop idle connections without a word.
+            .pool_idle_timeout(Duration::from_secs(45))
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(10))
+            .build()
+            .map_err(|error| SetupError::Client(redactor.clean(&chain(error))))?;
+        Ok(Self { client, policy, redactor, gate: Gate::default() })
+    }
+
+    /// Everything that will be sent for one question, which has to end before `deadline`.
+    pub(super) fn effort(&self, deadline: Instant) -> Effort<'_> {
+        Effort { transport: self, deadline, failures: 0, floor: FIRST_FLOOR, calls: 0, uncounted: false }
+    }
+
+    async fn post(&self, post: &Post<'_>, deadline: Instant) -> Result<Reply, Refusal> {
+        let now = Instant::now();
+        let end = now.checked_add(self.policy.timeout).map_or(deadline, |end| end.min(deadline));
+        let exchange = async {
+            let mut response = self
+                .client
+                .post(post.url.clone())
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .header(ACCEPT, HeaderValue::from_static("application/json"))
+                .headers(post.headers.clone())
+                .body(post.body.clone())
+                .send()
+                .await
+                .map_err(broken)?;
+            let mut bytes = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(broken)? {
+                if bytes.len() + chunk.len() > LONGEST_BODY {
+                    let detail = format!("the backend's reply is longer than {LONGEST_BODY} bytes");
+                    return Err(Refusal::without_reply(ProviderFault::Other, detail, false));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            Ok(Reply {
+                status: response.status().as_u16(),
+                headers: std::mem::take(response.headers_mut()),
+                body: String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            })
+        };
+        match tokio::time::timeout_at(end.into(), exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) if end == deadline => Err(Refusal::without_reply(
+                ProviderFault::Deadline,
+                "the request's deadline passed while the backend was at work".to_owned(),
+                false,
+            )),
+            Err(_) => {
+                let detail = format!("the backend gave no whole reply within {:?}", self.policy.timeout);
+                Err(Refusal { uncounted: true, ..Refusal::without_reply(ProviderFault::Timeout, detail, true) })
+            }
+        }
+    }
+}
+
+/// A URL without user name and password, and the `Authorization` header that stands for them.
+pub(super) fn without_credentials(url: Url) -> Result<(Url, Option<HeaderValue>), SetupError> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok((url, None));
+    }
+    // Any client does this for every request; asking one now keeps the password out of all later errors and logs, and
+    // spares us an encoder.
+    let fault = |error| SetupError::Client(chain(error));
+    let client = Client::builder().build().map_err(fault)?;
+    let request = client.post(url).build().map_err(fault)?;
+    let basic = request.headers().get(AUTHORIZATION).cloned();
+    Ok((request.url().clone(), basic))
+}
+
+fn broken(error: reqwest::Error) -> Refusal {
+    use ProviderFault::{Other, Unreachable};
+    let (fault, again, what) = if error.is_builder() {
+        (Other, false, "the request cannot be sent")
+    } else if error.is_connect() {
+        (Unreachable, true, "no connection to the backend")
+    } else if bad_compression(&error) {
+        (Other, true, "the backend's reply cannot be unpacked")
+    } else {
+        (Unreachable, true, "the connection to the backend broke")
+    };
+    Refusal {
+        // Connecting costs nothing; whatever broke later may have been billed.
+        uncounted: !error.is_connect(),
+        ..Refusal::without_reply(fault, format!("{what}: {}", chain(error)), again)
+    }
+}
+
+fn bad_compression(error: &reqwest::Error) -> bool {
+    use std::io::ErrorKind;
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            return matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput);
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// The causes of an error in a row. The URL is left out: it may hold a key.
+fn chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_words = cause.to_string();
+        // Wrappers often repeat what they wrap.
+        if !words.contains(&cause_words) {
+            words.push_str(": ");
+            words.push_str(&cause_words);
+        }
+        source = cause.source();
+    }
+    words
+}
+
+/// The tries for one question.
+#[derive(Debug)]
+pub(super) struct Effort<'t> {
+    transport: &'t Transport,
+    deadline: Instant,
+    failures: u32,
+    floor: Duration,
+    calls: u64,
+    uncounted: bool,
+}
+
+impl Effort<'_> {
+    /// Posts until `read` makes an answer of a reply, or no further try is worth it. May be called again with another
+    /// body: the tries go on where they were, and a reply that `read` accepts spends none.
+    pub(super) async fn send<T>(
+        &mut self,
+        post: &Post<'_>,
+        read: impl Fn(&Reply) -> Result<T, Refusal>,
+    ) -> Result<T, ProviderError> {
+        loop {
+            self.pass_gate().await?;
+            self.calls += 1;
+            let outcome = self.transport.post(post, self.deadline).await;
+            match outcome.and_then(|reply| read(&reply)) {
+                Ok(answer) => return Ok(answer),
+                Err(refusal) => self.pause(refusal).await?,
+            }
+        }
+    }
+
+    /// Requests sent so far.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Did a failed try perhaps cost tokens that no reply reported? A refusal costs none, a call that was cut may.
+    pub(super) fn is_uncounted(&self) -> bool {
+        self.uncounted
+    }
+
+    async fn pass_gate(&self) -> Result<(), ProviderError> {
+        loop {
+            let now = Instant::now();
+            if now >= self.deadline {
+                let detail = "the request's deadline passed before the backend could be asked";
+                return Err(self.error(ProviderFault::Deadline, detail, None));
+            }
+            let Some((wait, fault)) = self.transport.gate.closed_for(now) else {
+                return Ok(());
+            };
+            let left = self.deadline - now;
+            if wait >= left {
+                let detail = format!("the backend asked to be left alone for another {wait:.1?}");
+                return Err(self.error(fault, &detail, Some(wait)));
+            }
+            // Spread over a tenth, at most a second: whoever waits at the gate must not start at one instant.
+            let jitter = wait.min(Duration::from_secs(10)).mul_f64(0.1 * fastrand::f64());
+            tokio::time::sleep((wait + jitter).min(left)).await;
+        }
+    }
+
+    /// Waits until the next try is due; an error when none is.
+    async fn pause(&mut self, refusal: Refusal) -> Result<(), ProviderError> {
+        self.uncounted |= refusal.uncounted;
+        if !refusal.again {
+            return Err(self.give_up(refusal));
+        }
+        let now = Instant::now();
+        let left = self.deadline.saturating_duration_since(now);
+        let wait = if let Some(named) = refusal.wait {
+            let wait = named.max(self.floor);
+            self.floor = (self.floor * 2).min(LONGEST_FLOOR);
+            wait
+        } else {
+            self.failures += 1;
+            if self.failures >= self.transport.policy.attempts {
+                return Err(self.give_up(refusal));
+            }
+            back_off(self.failures)
+        };
+        if wait >= left {
+            // Said at once: a caller learns nothing from waiting for a deadline that is bound to pass. The gate stays
+            // open, since another caller may have more time, or ask for less.
+            return Err(self.give_up(refusal));
+        }
+        tracing::debug!(
+            status = refusal.status,
+            fault = ?refusal.fault,
+            wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+            named = refusal.wait.is_some(),
+            call = self.calls,
+            "the backend is asked again after a pause"
+        );
+        if refusal.wait.is_some() || refusal.fault == ProviderFault::RateLimited {
+            self.transport.gate.close(now + wait, backing_off(refusal.fault));
+        } else {
+            tokio::time::sleep(wait).await;
+        }
+        Ok(())
+    }
+
+    fn give_up(&self, refusal: Refusal) -> ProviderError {
+        // Whoever names a wait is not broken but busy, whatever its status.
+        let fault = if refusal.wait.is_some() && refusal.again { backing_off(refusal.fault) } else { refusal.fault };
+        self.error(fault, &refusal.detail, refusal.wait)
+    }
+
+    fn error(&self, fault: ProviderFault, detail: &str, retry_after: Option<Duration>) -> ProviderError {
+        let most = match fault {
+            ProviderFault::ContextLength => WORDS_ON_LIMITS,
+            _ => WORDS,
+        };
+        ProviderError {
+            fault,
+            // Cut last: half a key would not be known for one.
+            detail: excerpt(&self.transport.redactor.clean(detail), most),
+            retry_after,
+            calls: self.calls,
+        }
+    }
+}
+
+fn backing_off(fault: ProviderFault) -> ProviderFault {
+    match fault {
+        ProviderFault::RateLimited => ProviderFault::RateLimited,
+        _ => ProviderFault::Overloaded,
+    }
+}
+
+/// The pause after failure number `failures` (from 1): doubling, capped, the upper half of it random.
+fn back_off(failures: u32) -> Duration {
+    let doubled = FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    doubled.min(LONGEST_PAUSE).mul_f64(0.5 + 0.5 * fastrand::f64())
+}
+
+/// One gate for all questions to a backend: after "come back in 5 s" nobody asks for 5 s, so that a thousand waiting
+/// questions do not each earn their own refusal.
+#[derive(Debug, Default)]
+struct Gate(Mutex<Option<(Instant, ProviderFault)>>);
+
+impl Gate {
+    fn close(&self, until: Instant, fault: ProviderFault) {
+        let mut closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if closed.is_none_or(|(other, _)| other < until) {
+            *closed = Some((until, fault));
+        }
+    }
+
+    fn closed_for(&self, now: Instant) -> Option<(Duration, ProviderFault)> {
+        let closed = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (until, fault) = closed?;
+        let wait = until.saturating_duration_since(now);
+        (!wait.is_zero()).then_some((wait, fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_cap_and_differ() {
+        for (failures, least, most) in [(1, 250, 500), (2, 500, 1000), (5, 4000, 8000), (u32::MAX, 4000, 8000)] {
+            let pauses: Vec<Duration> = (0..50).map(|_| back_off(failures)).collect();
+            let range = Duration::from_millis(least)..=Duration::from_millis(most);
+            assert!(pauses.iter().all(|pause| range.contains(pause)), "{pauses:?}");
+            assert!(pauses.iter().any(|pause| *pause != pauses[0]));
+        }
+    }
+
+    #[test]
+    fn the_longest_wait_keeps_the_gate_closed() {
+        let gate = Gate::default();
+        let now = Instant::now();
+        assert_eq!(gate.closed_for(now), None);
+        gate.close(now + Duration::from_secs(5), ProviderFault::RateLimited);
+        gate.close(now + Duration::from_secs(2), ProviderFault::Overloaded);
+        let expected = (Duration::from_secs(5), ProviderFault::RateLimited);
+        assert_eq!(gate.closed_for(now), Some(expected));
+        assert_eq!(gate.closed_for(now + Duration::from_secs(5)), None);
+    }
+
+    #[test]
+    fn credentials_leave_the_url() {
+        let url = Url::parse("http://user:pa%20ss@h:1/v1?x=1").unwrap();
+        let (url, basic) = without_credentials(url).unwrap();
+        assert_eq!(url.as_str(), "http://h:1/v1?x=1");
+        let basic = basic.unwrap();
+        assert!(basic.is_sensitive());
+        assert_eq!(basic, "Basic dXNlcjpwYSBzcw==");
+        let url = Url::parse("http://h:1/v1").unwrap();
+        assert_eq!(without_credentials(url.clone()).unwrap(), (url, None));
+    }
+}

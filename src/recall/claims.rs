@@ -72,8 +72,5 @@ pub fn cut(reference: &str) -> Vec<&str> {
     if let (true, Some(first)) = (claims.is_empty(), ahead) {
         claims.push(first..reference.len());
     }
-    claims
-        .into_iter()
-        .map(|range| reference[range].trim())
-        .collect()
+    claims.into_iter().map(|range| reference[range].trim()).collect()
 }

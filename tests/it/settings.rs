@@ -83,7 +83,7 @@ fn a_secret_may_stand_in_a_file_and_is_never_shown() {
     assert!(said.contains("the file /nowhere cannot be read"), "{said}");
     std::fs::write(&path, "\n").unwrap();
     let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", file)]);
-    assert!(said.contains("is empty"), "{said}");
+    assert!(said.contains("OPENAI_API_KEY_FILE: the secret is blank"), "{said}");
 }
 
 #[test]

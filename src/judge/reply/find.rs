@@ -41,10 +41,7 @@ pub(super) fn after_reasoning(text: &str) -> Result<&str, Unreadable> {
     let (mut body, mut open) = (0, false);
     for tag in tags {
         while spans.next_if(|span| span.end <= tag.span.start).is_some() {}
-        if spans
-            .peek()
-            .is_some_and(|span| span.contains(&tag.span.start))
-        {
+        if spans.peek().is_some_and(|span| span.contains(&tag.span.start)) {
             continue;
         }
         open = !tag.closes;
@@ -77,14 +74,9 @@ fn tags(text: &str) -> Vec<Tag> {
         ["think", "thinking", "thought", "reasoning"]
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-            .then_some(Tag {
-                span: start..start + end + 2,
-                closes,
-            })
+            .then_some(Tag { span: start..start + end + 2, closes })
     };
-    text.match_indices('<')
-        .filter_map(|(start, _)| tag_at(start))
-        .collect()
+    text.match_indices('<').filter_map(|(start, _)| tag_at(start)).collect()
 }
 
 /// All complete JSON lists and objects in a text, and what stood in the way of others.
@@ -108,11 +100,7 @@ fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan::default();
     let mut work = text.len().saturating_mul(PASSES).saturating_add(4096);
     let mut from = 0;
-    while let Some(start) = text
-        .get(from..)
-        .and_then(|rest| rest.find(['{', '[']))
-        .map(|offset| from + offset)
-    {
+    while let Some(start) = text.get(from..).and_then(|rest| rest.find(['{', '['])).map(|offset| from + offset) {
         match json::read(text, start, &ANSWER_KEYS) {
             Ok((value, end)) => {
                 found.values.push((start..end, value));
@@ -163,9 +151,7 @@ pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
         return Err(Unreadable::Truncated);
     }
     if found.strings_unsure {
-        return invalid(
-            "the JSON is broken: a quote mark inside a string must be escaped with a backslash",
-        );
+        return invalid("the JSON is broken: a quote mark inside a string must be escaped with a backslash");
     }
     let mut gathered = Gathered::default();
     for (span, value) in found.values {
@@ -176,12 +162,7 @@ pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
             gathered.gather(value);
         }
     }
-    let Gathered {
-        mut answers,
-        loose,
-        key_twice,
-        ..
-    } = gathered;
+    let Gathered { mut answers, loose, key_twice, .. } = gathered;
     if key_twice {
         return invalid("a key stands twice in the object that holds \"verdicts\"");
     }
@@ -236,11 +217,7 @@ impl<'a> Gathered<'a> {
                     None => fields.into_iter().for_each(|(_, inner)| self.gather(inner)),
                 }
             }
-            Value::List(items)
-                if items
-                    .iter()
-                    .any(|item| object(item).is_some_and(is_verdict)) =>
-            {
+            Value::List(items) if items.iter().any(|item| object(item).is_some_and(is_verdict)) => {
                 if self.bare_counts {
                     self.answers.push(items);
                 }
@@ -260,22 +237,13 @@ pub(super) fn object<'v, 'a>(value: &'v Value<'a>) -> Option<&'v [(String, Value
 }
 
 /// The first value under `name`, whatever the letter case.
-pub(super) fn field<'v, 'a>(
-    fields: &'v [(String, Value<'a>)],
-    name: &str,
-) -> Option<&'v Value<'a>> {
-    fields
-        .iter()
-        .find(|(key, _)| is_key(key, name))
-        .map(|(_, value)| value)
+pub(super) fn field<'v, 'a>(fields: &'v [(String, Value<'a>)], name: &str) -> Option<&'v Value<'a>> {
+    fields.iter().find(|(key, _)| is_key(key, name)).map(|(_, value)| value)
 }
 
 /// Does any key stand twice, letter case apart?
 pub(super) fn has_key_twice(fields: &[(String, Value<'_>)]) -> bool {
-    let mut keys: Vec<String> = fields
-        .iter()
-        .map(|(key, _)| key.trim().to_ascii_lowercase())
-        .collect();
+    let mut keys: Vec<String> = fields.iter().map(|(key, _)| key.trim().to_ascii_lowercase()).collect();
     keys.sort_unstable();
     keys.windows(2).any(|pair| pair.first() == pair.last())
 }
@@ -287,9 +255,7 @@ fn is_verdict(fields: &[(String, Value<'_>)]) -> bool {
 /// Our own question, sent back.
 fn is_question(value: &Value<'_>) -> bool {
     object(value).is_some_and(|fields| {
-        ["contexts", "claims"]
-            .iter()
-            .all(|name| matches!(field(fields, name), Some(Value::List(_))))
+        ["contexts", "claims"].iter().all(|name| matches!(field(fields, name), Some(Value::List(_))))
     })
 }
 
@@ -316,12 +282,8 @@ fn is_form(entry: &Value<'_>) -> bool {
     let Some(fields) = object(entry) else {
         return false;
     };
-    let quotes_dots = |item: &Value<'_>| {
-        dots(item)
-            || object(item)
-                .and_then(|fields| field(fields, "quote"))
-                .is_some_and(dots)
-    };
+    let quotes_dots =
+        |item: &Value<'_>| dots(item) || object(item).and_then(|fields| field(fields, "quote")).is_some_and(dots);
     field(fields, "reason").is_some_and(dots)
         && match field(fields, "evidence") {
             Some(Value::List(items)) => items.iter().any(quotes_dots),

@@ -49,24 +49,11 @@ pub(super) struct Failure {
 /// Reads the value that starts at byte `start` of `text`, and tells where it ends.
 ///
 /// A failure says whether one of the keys in `watch` (any letter case) was met on the way.
-pub(super) fn read<'a>(
-    text: &'a str,
-    start: usize,
-    watch: &[&str],
-) -> Result<(Value<'a>, usize), Failure> {
-    let mut reader = Reader {
-        text,
-        at: start,
-        watch,
-        watched: false,
-    };
+pub(super) fn read<'a>(text: &'a str, start: usize, watch: &[&str]) -> Result<(Value<'a>, usize), Failure> {
+    let mut reader = Reader { text, at: start, watch, watched: false };
     match reader.value(0) {
         Ok(value) => Ok((value, reader.at)),
-        Err(why) => Err(Failure {
-            why,
-            at: reader.at,
-            watched: reader.watched,
-        }),
+        Err(why) => Err(Failure { why, at: reader.at, watched: reader.watched }),
     }
 }
 
@@ -178,9 +165,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn number(&mut self) -> Result<Value<'a>, Why> {
-        let written = self
-            .run(|c| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
-            .trim_end();
+        let written = self.run(|c| matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).trim_end();
         match written.parse::<f64>() {
             Ok(_) => Ok(Value::Number(written)),
             Err(_) => Err(self.end_or_syntax()),
@@ -190,12 +175,7 @@ impl<'a> Reader<'a, '_> {
     fn word(&mut self) -> Result<Value<'a>, Why> {
         let word = self.run(|c| c.is_ascii_alphabetic());
         // A number of letters is enough for the longest word, so a run of a megabyte is not copied.
-        match word
-            .get(..word.len().min(6))
-            .unwrap_or_default()
-            .to_ascii_lowercase()
-            .as_str()
-        {
+        match word.get(..word.len().min(6)).unwrap_or_default().to_ascii_lowercase().as_str() {
             "true" | "yes" => Ok(Value::Bool(true)),
             "false" | "no" => Ok(Value::Bool(false)),
             "null" | "none" => Ok(Value::Null),
@@ -212,11 +192,7 @@ impl<'a> Reader<'a, '_> {
 
     /// A token that makes no sense is merely unfinished when the text ends with it.
     fn end_or_syntax(&self) -> Why {
-        if self.at >= self.text.len() {
-            Why::EndOfText
-        } else {
-            Why::Syntax
-        }
+        if self.at >= self.text.len() { Why::EndOfText } else { Why::Syntax }
     }
 
     fn string(&mut self) -> Result<String, Why> {
@@ -344,18 +320,9 @@ mod tests {
             ("{ }", Object(vec![])),
             ("[1,]", List(vec![Number("1")])),
             ("[-1.5e3, 0.0]", List(vec![Number("-1.5e3"), Number("0.0")])),
-            (
-                "[true, False, NONE, yes, no]",
-                List(vec![Bool(true), Bool(false), Null, Bool(true), Bool(false)]),
-            ),
-            (
-                "\u{FEFF}{\u{A0}\"a\"\0:\n[ ] , }",
-                Object(vec![("a".into(), List(vec![]))]),
-            ),
-            (
-                r#"{"a":1,"a":2}"#,
-                Object(vec![("a".into(), Number("1")), ("a".into(), Number("2"))]),
-            ),
+            ("[true, False, NONE, yes, no]", List(vec![Bool(true), Bool(false), Null, Bool(true), Bool(false)])),
+            ("\u{FEFF}{\u{A0}\"a\"\0:\n[ ] , }", Object(vec![("a".into(), List(vec![]))])),
+            (r#"{"a":1,"a":2}"#, Object(vec![("a".into(), Number("1")), ("a".into(), Number("2"))])),
         ] {
             assert_eq!(whole(written), Ok(meant), "{written}");
         }

@@ -21,8 +21,7 @@ type Outcome = Result<Verdict, String>;
 
 /// Brings the answers of one reply together.
 pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, Unreadable> {
-    let mut places: BTreeMap<usize, Option<Outcome>> =
-        asked.iter().map(|number| (*number, None)).collect();
+    let mut places: BTreeMap<usize, Option<Outcome>> = asked.iter().map(|number| (*number, None)).collect();
     for answer in answers {
         for (number, outcome) in one_answer(answer, &places) {
             let Some(place) = places.get_mut(&number) else {
@@ -39,10 +38,7 @@ pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, 
             }
         }
     }
-    let mut reading = Reading {
-        verdicts: Vec::new(),
-        open: Vec::new(),
-    };
+    let mut reading = Reading { verdicts: Vec::new(), open: Vec::new() };
     for (number, place) in places {
         match place {
             Some(Ok(verdict)) => reading.verdicts.push((number, verdict)),
@@ -54,10 +50,7 @@ pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, 
 }
 
 /// The outcome for each claim that one answer names, among those in `asked`.
-fn one_answer(
-    answer: &Answer<'_>,
-    asked: &BTreeMap<usize, Option<Outcome>>,
-) -> BTreeMap<usize, Outcome> {
+fn one_answer(answer: &Answer<'_>, asked: &BTreeMap<usize, Option<Outcome>>) -> BTreeMap<usize, Outcome> {
     let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
     for fields in answer.iter().filter_map(object) {
         let number = field(fields, "n").and_then(whole_number);
@@ -71,10 +64,7 @@ fn one_answer(
             }
             (Some(place @ Ok(_)), Err(words)) => *place = Err(words),
             (Some(place), Ok(second)) => {
-                if place
-                    .as_ref()
-                    .is_ok_and(|first| first.attributed != second.attributed)
-                {
+                if place.as_ref().is_ok_and(|first| first.attributed != second.attributed) {
                     *place = Err("two entries that differ".to_owned());
                 }
             }
@@ -90,12 +80,8 @@ fn entry(fields: &[(String, Value<'_>)]) -> Outcome {
     }
     let attributed = field(fields, "attributed").ok_or("attributed is missing")?;
     Ok(Verdict {
-        attributed: decision(attributed).ok_or_else(|| {
-            format!(
-                "attributed was {}, must be true or false",
-                shown(attributed)
-            )
-        })?,
+        attributed: decision(attributed)
+            .ok_or_else(|| format!("attributed was {}, must be true or false", shown(attributed)))?,
         reason: match field(fields, "reason") {
             Some(Value::Text(text)) => text.trim().chars().take(LONGEST_REASON).collect(),
             _ => String::new(),
@@ -112,9 +98,7 @@ fn decision(value: &Value<'_>) -> Option<bool> {
         Value::Text(text) => {
             let text = text
                 .trim_matches(|c: char| c.is_whitespace() || c == '\0')
-                .trim_end_matches(|c: char| {
-                    c.is_whitespace() || matches!(c, '.' | '!' | ',' | ';' | ':' | '。')
-                });
+                .trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '.' | '!' | ',' | ';' | ':' | '。'));
             // Twice the longest entry of the list; a longer text is not worth folding.
             if text.len() > 32 {
                 return None;
@@ -122,9 +106,8 @@ fn decision(value: &Value<'_>) -> Option<bool> {
             let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
             match words.join(" ").as_str() {
                 "true" | "yes" | "attributed" | "supported" => Some(true),
-                "false" | "no" | "not attributed" | "not_attributed" | "not-attributed"
-                | "unattributed" | "not supported" | "not_supported" | "not-supported"
-                | "unsupported" => Some(false),
+                "false" | "no" | "not attributed" | "not_attributed" | "not-attributed" | "unattributed"
+                | "not supported" | "not_supported" | "not-supported" | "unsupported" => Some(false),
                 _ => one_or_zero(text),
             }
         }
@@ -156,24 +139,15 @@ fn whole_number(value: &Value<'_>) -> Option<usize> {
         Value::Text(text) => number(text.trim())?,
         _ => return None,
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be whole and within u32"
-    )]
-    let whole = (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number))
-        .then_some(number as usize);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and within u32")]
+    let whole = (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as usize);
     whole
 }
 
 /// What a verdict cites, as far as it can be read: nothing here makes a verdict unusable.
 fn citations(value: &Value<'_>) -> Vec<Citation> {
     match value {
-        Value::List(items) => items
-            .iter()
-            .filter_map(citation)
-            .take(MOST_CITATIONS)
-            .collect(),
+        Value::List(items) => items.iter().filter_map(citation).take(MOST_CITATIONS).collect(),
         single => citation(single).into_iter().collect(),
     }
 }

@@ -28,11 +28,7 @@ impl Asides {
             }
         }
         pairs.sort_unstable();
-        Self {
-            pairs,
-            next: 0,
-            open: Vec::new(),
-        }
+        Self { pairs, next: 0, open: Vec::new() }
     }
 
     /// Does `at` lie inside brackets that were opened after `word`, the first word of the sentence? Then the sentence

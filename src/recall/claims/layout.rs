@@ -34,11 +34,7 @@ pub(super) fn ends(text: &str) -> Vec<usize> {
             || line.trim_start().starts_with(FENCE);
         if !bare_mark {
             if !is_table_row(line) {
-                ends.extend(
-                    sentence::ends(line, lower_case)
-                        .into_iter()
-                        .map(|at| start + at),
-                );
+                ends.extend(sentence::ends(line, lower_case).into_iter().map(|at| start + at));
             }
             ends.push(end);
         }
@@ -117,11 +113,7 @@ fn bullet(text: &str) -> Option<usize> {
         }
         _ => return None,
     };
-    text[length..]
-        .chars()
-        .next()
-        .is_none_or(char::is_whitespace)
-        .then_some(length)
+    text[length..].chars().next().is_none_or(char::is_whitespace).then_some(length)
 }
 
 /// The length of `1.`, `2.3.`, `a)`, `iv.`, `(2)` or `[7]` at the head of `text`.
@@ -130,34 +122,20 @@ fn bullet(text: &str) -> Option<usize> {
 pub(super) fn numbering(text: &str) -> Option<usize> {
     const LONGEST: usize = 12;
     let opened = text.starts_with(['(', '[', '（']);
-    let inner = if opened {
-        text.char_indices().nth(1)?.0
-    } else {
-        0
-    };
+    let inner = if opened { text.char_indices().nth(1)?.0 } else { 0 };
     let label = text[inner..]
         .char_indices()
         .take(LONGEST)
         .find(|&(_, c)| !(c.is_alphanumeric() || c == '.'))
-        .map_or_else(
-            || {
-                text[inner..]
-                    .chars()
-                    .take(LONGEST)
-                    .map(char::len_utf8)
-                    .sum()
-            },
-            |(at, _)| at,
-        );
+        .map_or_else(|| text[inner..].chars().take(LONGEST).map(char::len_utf8).sum(), |(at, _)| at);
     let mut close = inner + label;
     let dotted = text[inner..close].ends_with('.');
     let label = text[inner..close].trim_end_matches('.');
     if close - inner - label.len() > 1 {
         return None;
     }
-    let numbers = label
-        .split('.')
-        .all(|part| (1..=3).contains(&part.chars().count()) && part.chars().all(char::is_numeric));
+    let numbers =
+        label.split('.').all(|part| (1..=3).contains(&part.chars().count()) && part.chars().all(char::is_numeric));
     let letter = label.chars().count() == 1;
     let roman = label.len() <= 5
         && !label.is_empty()
@@ -167,19 +145,12 @@ pub(super) fn numbering(text: &str) -> Option<usize> {
     }
     if opened || !dotted {
         let next = text[close..].chars().next()?;
-        let fits = if opened {
-            matches!(next, ')' | ']' | '）')
-        } else {
-            matches!(next, ')' | '）' | '．')
-        };
+        let fits = if opened { matches!(next, ')' | ']' | '）') } else { matches!(next, ')' | '）' | '．') };
         if dotted || !fits {
             return None;
         }
         close += next.len_utf8();
     }
-    let free = text[close..]
-        .chars()
-        .next()
-        .is_none_or(|c| c.is_whitespace() || matches!(c, '*' | '_'));
+    let free = text[close..].chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, '*' | '_'));
     (free || text[..close].ends_with('．')).then_some(close)
 }

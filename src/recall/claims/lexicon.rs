@@ -32,9 +32,8 @@ const TITLES: &[&str] = &[
 ];
 
 /// As [`TITLES`], but only with a capital; in small letters they are units or common words.
-const CAPITAL_TITLES: &[&str] = &[
-    "ms mx rev fr hon pres gov sen rep gen col maj capt cpt cmdr lt sgt cpl adm supt insp hr frl ing mag mgr lic",
-];
+const CAPITAL_TITLES: &[&str] =
+    &["ms mx rev fr hon pres gov sen rep gen col maj capt cpt cmdr lt sgt cpl adm supt insp hr frl ing mag mgr lic"];
 
 const LEAD_INS: &[&str] = &[
     "e.g eg i.e ie cf vs viz approx incl excl esp p.s n.b",
@@ -131,15 +130,12 @@ static ABBREVIATIONS: LazyLock<HashMap<&'static str, (Kind, bool)>> = LazyLock::
     ];
     table
         .into_iter()
-        .flat_map(|(groups, kind, needs_capital)| {
-            words(groups).map(move |word| (word, (kind, needs_capital)))
-        })
+        .flat_map(|(groups, kind, needs_capital)| words(groups).map(move |word| (word, (kind, needs_capital))))
         .collect()
 });
 
 static STARTER_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| words(STARTERS).collect());
-static AFTER_ORDINAL_SET: LazyLock<HashSet<&'static str>> =
-    LazyLock::new(|| words(AFTER_ORDINAL).collect());
+static AFTER_ORDINAL_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| words(AFTER_ORDINAL).collect());
 
 /// The kind of the abbreviation `word`; `capital` says that it may count as written with a capital.
 pub(super) fn kind(word: &str, capital: bool) -> Option<Kind> {
@@ -184,17 +180,7 @@ mod tests {
     #[test]
     fn every_abbreviation_stands_in_one_table_only_and_in_small_letters() {
         let mut seen = HashSet::new();
-        for word in [
-            TITLES,
-            CAPITAL_TITLES,
-            LEAD_INS,
-            COUNTING,
-            ENDINGS,
-            CAPITAL_ENDINGS,
-        ]
-        .into_iter()
-        .flat_map(words)
-        {
+        for word in [TITLES, CAPITAL_TITLES, LEAD_INS, COUNTING, ENDINGS, CAPITAL_ENDINGS].into_iter().flat_map(words) {
             assert!(seen.insert(word), "{word} stands there twice");
             assert_eq!(word, word.to_lowercase());
             assert!(!word.ends_with('.'), "{word}");

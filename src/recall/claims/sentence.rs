@@ -5,9 +5,7 @@
 use super::asides::Asides;
 use super::layout;
 use super::lexicon::{self, Kind};
-use super::stops::{
-    closers, is_cased_stop, is_continuation, is_full_stop, is_stop, is_unspaced, stop_run,
-};
+use super::stops::{closers, is_cased_stop, is_continuation, is_full_stop, is_stop, is_unspaced, stop_run};
 
 /// How far before a stop the rules read, in characters. No abbreviation is longer, and a bound keeps them linear.
 const LOOK_BACK: usize = 48;
@@ -76,9 +74,7 @@ pub(super) fn ends(line: &str, lower_case: bool) -> Vec<usize> {
 
 /// The number of a list mark: 3 of `3.` or `- **3)`.
 fn item_number(mark: &str) -> Option<u32> {
-    mark.trim_matches(|c: char| !c.is_alphanumeric())
-        .parse()
-        .ok()
+    mark.trim_matches(|c: char| !c.is_alphanumeric()).parse().ok()
 }
 
 /// What comes behind a stop.
@@ -107,33 +103,19 @@ struct Ahead<'a> {
 
 impl<'a> Ahead<'a> {
     const fn without_word(next: Next) -> Self {
-        Self {
-            next,
-            word: "",
-            rest: "",
-        }
+        Self { next, word: "", rest: "" }
     }
 
     fn at(text: &'a str, next: impl FnOnce(&str, &str) -> Next) -> Self {
-        let length = text
-            .chars()
-            .take(LOOK_BACK)
-            .take_while(|c| c.is_alphanumeric())
-            .map(char::len_utf8)
-            .sum();
+        let length = text.chars().take(LOOK_BACK).take_while(|c| c.is_alphanumeric()).map(char::len_utf8).sum();
         let (word, rest) = text.split_at(length);
-        Self {
-            next: next(word, rest),
-            word,
-            rest,
-        }
+        Self { next: next(word, rest), word, rest }
     }
 
     /// Is it of the kind that opens sentences and is no name?
     fn starts_sentence(&self) -> bool {
         // `U.S. A. Smith`, `J. In-Sung`: with a stop or hyphen behind it, it is an initial or a part of a name.
-        !self.rest.starts_with(|c| is_full_stop(c) || c == '-')
-            && lexicon::starts_sentence(&self.word.to_lowercase())
+        !self.rest.starts_with(|c| is_full_stop(c) || c == '-') && lexicon::starts_sentence(&self.word.to_lowercase())
     }
 }
 
@@ -165,14 +147,13 @@ impl<'a> Stop<'a> {
             return self.glued_ends(ahead);
         }
         let mut stops = self.run.chars().filter(|c| *c != ' ');
-        if self.run.contains([
-            '!', '?', '\u{37E}', '\u{203C}', '\u{2047}', '\u{2048}', '\u{2049}', '\u{203D}',
-            '\u{2E2E}',
-        ]) {
+        if self
+            .run
+            .contains(['!', '?', '\u{37E}', '\u{203C}', '\u{2047}', '\u{2048}', '\u{2049}', '\u{203D}', '\u{2E2E}'])
+        {
             self.exclamation_ends(ahead)
         } else if self.run.contains('…') || stops.nth(1).is_some() {
-            matches!(next, Next::Upper | Next::Nothing)
-                || next == Next::Uncased && !self.run.contains('…')
+            matches!(next, Next::Upper | Next::Nothing) || next == Next::Uncased && !self.run.contains('…')
         } else {
             self.full_stop_ends(ahead)
         }
@@ -184,21 +165,17 @@ impl<'a> Stop<'a> {
         let digits = self.before.len() - bare.len();
         // `3.2. Then` ends in a version, `at no cost.2. Then` in a list mark without its space.
         let behind_stop = bare.strip_suffix(['.', '!', '?', ')']);
-        let alone = bare.ends_with(char::is_whitespace)
-            || behind_stop.is_some_and(|rest| !rest.ends_with(char::is_numeric));
+        let alone =
+            bare.ends_with(char::is_whitespace) || behind_stop.is_some_and(|rest| !rest.ends_with(char::is_numeric));
         let fits = (1..=2).contains(&digits) && alone && self.run == "." && self.closers.is_empty();
-        let spaced =
-            self.after.starts_with(char::is_whitespace) && self.ahead().next != Next::Nothing;
+        let spaced = self.after.starts_with(char::is_whitespace) && self.ahead().next != Next::Nothing;
         let number = self.before[bare.len()..].parse().ok()?;
         (fits && spaced).then_some((number, digits))
     }
 
     /// Does the number before this stop follow a colon? `Steps: 1. Open the box.`
     fn opens_list(&self) -> bool {
-        self.before
-            .trim_end_matches(|c: char| c.is_ascii_digit())
-            .trim_end()
-            .ends_with(':')
+        self.before.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end().ends_with(':')
     }
 
     fn ahead(&self) -> Ahead<'a> {
@@ -212,8 +189,7 @@ impl<'a> Stop<'a> {
                 return Ahead::without_word(Next::Continuation);
             }
             if is_stop(c) {
-                let number =
-                    c == '.' && self.after[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+                let number = c == '.' && self.after[at + 1..].starts_with(|c: char| c.is_ascii_digit());
                 return Ahead::without_word(if number { Next::Digit } else { Next::Nothing });
             }
             if c.is_alphanumeric() {
@@ -224,9 +200,7 @@ impl<'a> Stop<'a> {
                         Next::Upper
                     } else if !c.is_lowercase() {
                         Next::Uncased
-                    } else if !self.lower_case && word.contains(char::is_uppercase)
-                        || rest.starts_with("://")
-                    {
+                    } else if !self.lower_case && word.contains(char::is_uppercase) || rest.starts_with("://") {
                         // `mRNA`, `iPhone`, an address: they keep their small letter at the head of a sentence.
                         Next::Upper
                     } else {
@@ -241,15 +215,9 @@ impl<'a> Stop<'a> {
     /// `「…。」と言った`: a Japanese quotation inside the sentence is followed by a particle.
     fn goes_on_after_quote(&self) -> bool {
         let quoted = self.closers.ends_with(['」', '』', '”', '》', '〉']);
-        quoted
-            && self
-                .after
-                .starts_with(['と', 'を', 'が', 'は', 'の', 'に', 'で', 'も', 'や'])
+        quoted && self.after.starts_with(['と', 'を', 'が', 'は', 'の', 'に', 'で', 'も', 'や'])
             || self.run.ends_with(['！', '？', '!', '?'])
-                && self
-                    .after
-                    .strip_prefix('と')
-                    .is_some_and(|rest| !rest.starts_with(['て', 'に', 'こ', 'り', 'も']))
+                && self.after.strip_prefix('と').is_some_and(|rest| !rest.starts_with(['て', 'に', 'こ', 'り', 'も']))
     }
 
     /// A stop with no white space behind it.
@@ -260,17 +228,14 @@ impl<'a> Stop<'a> {
             return true;
         }
         let unspaced = self.before.chars().next_back().is_some_and(is_unspaced)
-            && follows
-                .is_some_and(|c| is_unspaced(c) || matches!(c, '「' | '『' | '“' | '《' | '（'));
+            && follows.is_some_and(|c| is_unspaced(c) || matches!(c, '「' | '『' | '“' | '《' | '（'));
         if unspaced {
             return !self.run.contains('…');
         }
         let (last, _) = last_word(self.before);
         // `است.ولی`, but not `ه.ش`, where single letters abbreviate.
         let uncased = ahead.next == Next::Uncased
-            && last
-                .chars()
-                .all(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase())
+            && last.chars().all(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase())
             && last.chars().count() > 1
             && ahead.word.chars().count() > 1
             && follows.is_some_and(char::is_alphabetic);
@@ -318,17 +283,14 @@ impl<'a> Stop<'a> {
         let spelled = spelled(last, previous);
         let key = spelled.to_lowercase();
         let capital = self.lower_case || !last.chars().next().is_some_and(char::is_lowercase);
-        let kind = lexicon::kind(&key, capital).or_else(|| {
-            letters(&key).filter(|_| !lexicon::precedes_letter(&previous.to_lowercase()))
-        });
+        let kind = lexicon::kind(&key, capital)
+            .or_else(|| letters(&key).filter(|_| !lexicon::precedes_letter(&previous.to_lowercase())));
         let open = match kind {
             Some(Kind::Title | Kind::LeadIn) => return false,
             Some(Kind::Counting) => !is_numeral(word, self.lower_case) || ahead.starts_sentence(),
             Some(Kind::Ending) => next != Next::Digit && ahead.starts_sentence(),
             Some(Kind::Initial) => {
-                next != Next::Digit
-                    && ahead.starts_sentence()
-                    && !lexicon::is_particle(&word.to_lowercase())
+                next != Next::Digit && ahead.starts_sentence() && !lexicon::is_particle(&word.to_lowercase())
             }
             None => true,
         };
@@ -338,10 +300,7 @@ impl<'a> Stop<'a> {
         if next == Next::Lower {
             return self.lower_case;
         }
-        if kind.is_none()
-            && (key.chars().all(char::is_numeric) || is_roman(last))
-            && !last.is_empty()
-        {
+        if kind.is_none() && (key.chars().all(char::is_numeric) || is_roman(last)) && !last.is_empty() {
             return self.number_ends(last, previous, ahead);
         }
         true
@@ -352,9 +311,7 @@ impl<'a> Stop<'a> {
         let short = number.chars().count() <= 2 || is_roman(number);
         if next == Next::Digit {
             // `14. 3. 1879`, `2019. 3. 5.`
-            let dated = previous
-                .strip_suffix('.')
-                .is_some_and(|p| !p.is_empty() && p.chars().all(char::is_numeric));
+            let dated = previous.strip_suffix('.').is_some_and(|p| !p.is_empty() && p.chars().all(char::is_numeric));
             let goes_on = rest.starts_with('.');
             return !(goes_on && word.len() <= 4 || dated && short);
         }
@@ -374,40 +331,23 @@ impl<'a> Stop<'a> {
 /// it up to the previous white space. Empty when `text` does not end in a letter or digit.
 fn last_word(text: &str) -> (&str, &str) {
     let text = text.trim_end();
-    let from = text
-        .char_indices()
-        .rev()
-        .nth(LOOK_BACK - 1)
-        .map_or(0, |(at, _)| at);
+    let from = text.char_indices().rev().nth(LOOK_BACK - 1).map_or(0, |(at, _)| at);
     let text = &text[from..];
-    let inside = |c: char| {
-        c.is_alphanumeric() || matches!(c, '.' | '-' | '\'' | '’' | '\u{300}'..='\u{36F}')
-    };
-    let start = text
-        .char_indices()
-        .rev()
-        .take_while(|&(_, c)| inside(c))
-        .last()
-        .map_or(text.len(), |(at, _)| at);
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '\'' | '’' | '\u{300}'..='\u{36F}');
+    let start = text.char_indices().rev().take_while(|&(_, c)| inside(c)).last().map_or(text.len(), |(at, _)| at);
     let word = text[start..].trim_start_matches(|c: char| !c.is_alphanumeric());
     if !text.ends_with(char::is_alphanumeric) && !text.ends_with('\u{301}') {
         return ("", "");
     }
     let before = text[..text.len() - word.len()].trim_end();
-    let previous = before
-        .rsplit(char::is_whitespace)
-        .next()
-        .unwrap_or_default();
+    let previous = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     (word, previous)
 }
 
 /// `B` after `z.` is `z.B`: an abbreviation of two letters written with a space.
 fn spelled(word: &str, previous: &str) -> String {
     let single = |text: &str| text.chars().count() == 1;
-    match previous
-        .trim_start_matches(|c: char| !c.is_alphanumeric())
-        .strip_suffix('.')
-    {
+    match previous.trim_start_matches(|c: char| !c.is_alphanumeric()).strip_suffix('.') {
         Some(first) if single(word) && single(first) && first.chars().all(char::is_alphabetic) => {
             format!("{first}.{word}")
         }
@@ -420,9 +360,7 @@ fn letters(word: &str) -> Option<Kind> {
     let mut parts = 0;
     for part in word.split(['.', '-']).filter(|part| !part.is_empty()) {
         let mut chars = part.chars();
-        let letter = chars
-            .next()
-            .filter(|c| c.is_alphabetic() && !is_unspaced(*c));
+        let letter = chars.next().filter(|c| c.is_alphabetic() && !is_unspaced(*c));
         if letter.is_none() || chars.next().is_some() {
             return None;
         }
@@ -438,8 +376,7 @@ fn letters(word: &str) -> Option<Kind> {
 /// `5`, `S1`, `IV`, `A`: what follows `Fig.` or `No.`
 fn is_numeral(word: &str, lower_case: bool) -> bool {
     word.contains(char::is_numeric)
-        || !lower_case
-            && (is_roman(word) || word.chars().count() == 1 && word.contains(char::is_uppercase))
+        || !lower_case && (is_roman(word) || word.chars().count() == 1 && word.contains(char::is_uppercase))
 }
 
 fn is_roman(word: &str) -> bool {

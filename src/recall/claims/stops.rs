@@ -120,11 +120,7 @@ pub(super) fn is_full_stop(c: char) -> bool {
 /// Stops of the scripts that know capitals, before which a small letter tells that the sentence goes on.
 pub(super) fn is_cased_stop(c: char) -> bool {
     is_full_stop(c)
-        || matches!(
-            c,
-            '!' | '?' | '…' | '\u{37E}' | '\u{203C}' | '\u{2047}'
-                ..='\u{2049}' | '\u{203D}' | '\u{2E2E}'
-        )
+        || matches!(c, '!' | '?' | '…' | '\u{37E}' | '\u{203C}' | '\u{2047}'..='\u{2049}' | '\u{203D}' | '\u{2E2E}')
 }
 
 /// The length of the run of stops at the head of `text`: `.`, `?!`, `...`, `. . .`
@@ -171,9 +167,7 @@ pub(super) fn closers(text: &str, open_quote: bool) -> usize {
             let behind = &rest[c.len_utf8()..];
             let mut chars = behind.chars();
             let Some(mark) = chars.next() else { return at };
-            let free = chars
-                .next()
-                .is_none_or(|c| c.is_whitespace() || is_continuation(c) || is_stop(c));
+            let free = chars.next().is_none_or(|c| c.is_whitespace() || is_continuation(c) || is_stop(c));
             let closes = match mark {
                 '»' | '›' | '”' | '’' => free,
                 '"' => free && open_quote && at == 0,
@@ -239,22 +233,13 @@ fn is_pictograph(c: char) -> bool {
 fn footnote(text: &str) -> Option<usize> {
     const LONGEST: usize = 24;
     let inner = text.strip_prefix('[')?;
-    let (length, _) = inner
-        .char_indices()
-        .take(LONGEST)
-        .find(|&(_, c)| c == ']')?;
-    (length > 0
-        && inner[..length]
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, ' ' | ',' | '-' | '–')))
-    .then_some(length + 2)
+    let (length, _) = inner.char_indices().take(LONGEST).find(|&(_, c)| c == ']')?;
+    (length > 0 && inner[..length].chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | ',' | '-' | '–')))
+        .then_some(length + 2)
 }
 
 pub(super) fn is_continuation(c: char) -> bool {
-    matches!(
-        c,
-        ',' | ';' | ':' | '،' | '؛' | '、' | '，' | '；' | '：' | '၊'
-    )
+    matches!(c, ',' | ';' | ':' | '،' | '؛' | '、' | '，' | '；' | '：' | '၊')
 }
 
 /// Letters of the scripts that put no space between sentences or words.

@@ -148,11 +148,7 @@ const WHOLE_AND_CUT: &[&str] = &[
 fn a_table_row_is_one_claim() {
     assert_eq!(
         cut("| City | Size. Big. |\n|---|---|\n| Paris | 2.1 m. It grew. |\n\nSo it is."),
-        [
-            "| City | Size. Big. |\n|---|---|",
-            "| Paris | 2.1 m. It grew. |",
-            "So it is."
-        ]
+        ["| City | Size. Big. |\n|---|---|", "| Paris | 2.1 m. It grew. |", "So it is."]
     );
     assert_eq!(cut("|---|\n| a |"), ["|---|\n| a |"]);
 }
@@ -188,9 +184,8 @@ fn the_stops_are_those_of_uax_29() {
     for c in '\u{80}'..=char::MAX {
         // A word, the character, a capital: two sentences where the character is a stop, as no other rule cuts there.
         let text = format!("a{c} B");
-        let unicode = !c.is_whitespace()
-            && !('\u{80}'..'\u{a0}').contains(&c)
-            && text.split_sentence_bounds().count() > 1;
+        let unicode =
+            !c.is_whitespace() && !('\u{80}'..'\u{a0}').contains(&c) && text.split_sentence_bounds().count() > 1;
         let corrected = match c {
             '\u{104A}' => false,
             '…' | '\u{37E}' | '\u{203D}' => true,
@@ -252,21 +247,17 @@ fn without_white_space(text: &str) -> String {
 /// Texts made of what the rules look at.
 fn mixed() -> impl Strategy<Value = String> {
     let bits = [
-        ".", ".", ". ", "...", "…", "!", "?", "。", "！", "।", "؟", "۔", " ", "  ", "\n", "\r\n",
-        "\u{2028}", "\"", "'", "”", "“", "(", ")", "[", "]", "[1]", "「", "」", "»", "*", "**",
-        "- ", "1. ", "2. ", "(a) ", "|", "```", "#", ",", ":", ";", "a", "A", "The", "the", "It",
-        "U.S", "Dr", "e.g", "No", "Fig", "3", "14", "März", "z", "B", "中", "文", "と", "の", "그",
-        "א", "د", "क", "😀", "é", "e\u{301}", "\u{200B}", "mRNA", "www.a.de", "://",
+        ".", ".", ". ", "...", "…", "!", "?", "。", "！", "।", "؟", "۔", " ", "  ", "\n", "\r\n", "\u{2028}", "\"",
+        "'", "”", "“", "(", ")", "[", "]", "[1]", "「", "」", "»", "*", "**", "- ", "1. ", "2. ", "(a) ", "|", "```",
+        "#", ",", ":", ";", "a", "A", "The", "the", "It", "U.S", "Dr", "e.g", "No", "Fig", "3", "14", "März", "z", "B",
+        "中", "文", "と", "の", "그", "א", "د", "क", "😀", "é", "e\u{301}", "\u{200B}", "mRNA", "www.a.de", "://",
     ];
     prop::collection::vec(prop::sample::select(bits.to_vec()), 0..40).prop_map(|bits| bits.concat())
 }
 
 fn keeps_every_promise(text: &str) -> Result<(), TestCaseError> {
     let claims = cut(text);
-    prop_assert_eq!(
-        without_white_space(&claims.concat()),
-        without_white_space(text)
-    );
+    prop_assert_eq!(without_white_space(&claims.concat()), without_white_space(text));
     prop_assert_eq!(claims.is_empty(), text.trim().is_empty());
     let letters = text.contains(char::is_alphanumeric);
     let mut from = text.as_ptr() as usize;

@@ -48,10 +48,7 @@ impl Folded {
             }
             folder.push(cluster);
         }
-        Self {
-            text: folder.text,
-            notes,
-        }
+        Self { text: folder.text, notes }
     }
 
     pub(super) fn as_str(&self) -> &str {
@@ -63,10 +60,7 @@ impl Folded {
     /// A piece that starts or ends inside what one cluster folds to (`nland` in `ﬁnland`) is extended to the whole of
     /// it, so the range always covers whole characters.
     pub(super) fn unfold(&self, original: &str, folded: &Range<usize>) -> Range<usize> {
-        let note = self
-            .notes
-            .partition_point(|(place, _)| *place <= folded.start)
-            .saturating_sub(1);
+        let note = self.notes.partition_point(|(place, _)| *place <= folded.start).saturating_sub(1);
         let (place, from) = self.notes.get(note).copied().unwrap_or_default();
         let mut folder = Folder {
             // Whether a space is owed depends on what stands before the note.
@@ -131,8 +125,7 @@ fn attaches(c: char) -> bool {
                 first.get_or_insert(part);
             });
             first.is_some_and(|first| {
-                canonical_combining_class(first) != 0
-                    || is_nfkc_quick(std::iter::once(first)) == IsNormalized::Maybe
+                canonical_combining_class(first) != 0 || is_nfkc_quick(std::iter::once(first)) == IsNormalized::Maybe
             })
         }
     }
@@ -163,11 +156,7 @@ impl Folder {
     fn put_cases(&mut self, parts: &[char]) {
         let mut spare = std::mem::take(&mut self.spare);
         spare.extend(
-            parts
-                .iter()
-                .flat_map(|c| c.to_lowercase())
-                .flat_map(char::to_uppercase)
-                .flat_map(char::to_lowercase),
+            parts.iter().flat_map(|c| c.to_lowercase()).flat_map(char::to_uppercase).flat_map(char::to_lowercase),
         );
         let mut chars = spare.chars();
         if let (Some(c), None) = (chars.next(), chars.next()) {

@@ -1,0 +1,483 @@
+//! What a backend's refusal means: its words, its class, and whether and when another try helps.
+//!
+//! Every vendor's error body is read here, since gateways answer in each other's formats. A vendor's own file may
+//! change the outcome where that vendor's statuses say something else.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::{ProviderFault, envelope, wait};
+
+/// A reply as it came, its body unpacked and whole.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// The HTTP status.
+    pub(super) status: u16,
+    /// The headers.
+    pub(super) headers: HeaderMap,
+    /// The body; bytes that are no UTF-8 replaced.
+    pub(super) body: String,
+}
+
+impl Reply {
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// A try that gave no answer.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// What kind of failure it is, should it be the last.
+    pub(super) fault: ProviderFault,
+    /// What happened. Secrets are still in it: only the transport hands it out.
+    pub(super) detail: String,
+    /// The HTTP status, or the one that stands in its place inside a 200.
+    pub(super) status: Option<u16>,
+    /// How long the backend asked to be left alone.
+    pub(super) wait: Option<Duration>,
+    /// Can another try help?
+    pub(super) again: bool,
+    /// The try may have cost tokens that nobody counted.
+    pub(super) uncounted: bool,
+    /// The backend's own words; boxed, since every reading of a reply hands a refusal back.
+    pub(super) said: Box<Said>,
+}
+
+impl Refusal {
+    /// The refusal in a reply that is no success.
+    pub(super) fn of(reply: &Reply) -> Self {
+        let said = Said::of(&reply.body);
+        let detail = match reply.status {
+            status @ 300..400 => {
+                format!("the backend answered {status}, a redirect, which is never followed: is its base URL right?")
+            }
+            status if said.text.is_empty() => format!("the backend answered {status}"),
+            status => format!("the backend answered {status}: {}", said.text),
+        };
+        Self::classed(reply.status, detail, said, &reply.headers)
+    }
+
+    /// The refusal in the `error` of a reply whose status claims success. Its code, where it is one of HTTP's, counts
+    /// as the status.
+    pub(super) fn inside(error: &Value, reply: &Reply) -> Self {
+        let said = Said::from_node(error, true);
+        let inner = said.status.filter(|status| (400..600).contains(status));
+        let code = inner.map(|code| format!(" {code}")).unwrap_or_default();
+        let detail = format!("the backend answered {} with error{code} inside: {}", reply.status, said.text);
+        // Without a code the words may still tell (`rate_limit_exceeded`); what stays unknown is not worth money.
+        let status = inner.unwrap_or(if said.code_is(&["rate_limit_exceeded", "rate_limit_error"]) {
+            429
+        } else {
+            reply.status
+        });
+        Self::classed(status, detail, said, &reply.headers)
+    }
+
+    /// A reply that is not what was asked for: nothing that a backend said, but what is wrong with it.
+    pub(super) fn unusable(reply: &Reply, what: &str, again: bool) -> Self {
+        Self {
+            detail: format!("the backend answered {} with {what}", reply.status),
+            status: Some(reply.status),
+            uncounted: true,
+            ..Self::without_reply(ProviderFault::Other, String::new(), again)
+        }
+    }
+
+    /// A try that got no whole reply.
+    pub(super) fn without_reply(fault: ProviderFault, detail: String, again: bool) -> Self {
+        Self { fault, detail, status: None, wait: None, again, uncounted: false, said: Box::default() }
+    }
+
+    fn classed(status: u16, detail: String, said: Said, headers: &HeaderMap) -> Self {
+        let (fault, mut again) = class(status, &said);
+        // The backend knows best, but for what no second try can change.
+        let settled = matches!(fault, ProviderFault::ContextLength | ProviderFault::Filtered) || said.is_out_of_money();
+        let should_retry = headers.get("x-should-retry").map(|value| value.as_bytes());
+        match should_retry {
+            Some(b"true") if !settled => again = true,
+            Some(b"false") => again = false,
+            _ => {}
+        }
+        let may_clear = again || fault == ProviderFault::RateLimited;
+        let wait = may_clear.then(|| wait::named(headers, &said.text, SystemTime::now())).flatten();
+        Self { fault, detail, status: Some(status), wait, again, uncounted: false, said: Box::new(said) }
+    }
+}
+
+/// Status first, then code, then words; but a code or a sentence that is beyond doubt wins, since statuses lie.
+fn class(status: u16, said: &Said) -> (ProviderFault, bool) {
+    use ProviderFault as Fault;
+
+    if said.is_over_the_window(status) {
+        return (Fault::ContextLength, false);
+    }
+    if said.is_filter() && status < 500 {
+        return (Fault::Filtered, false);
+    }
+    if said.is_out_of_money() {
+        return (Fault::Other, false);
+    }
+    match status {
+        401 | 403 => (Fault::Auth, false),
+        400 if said.code_is(&["invalid_api_key", "authentication_error"]) => (Fault::Auth, false),
+        408 | 504 => (Fault::Timeout, true),
+        429 if said.has("capacity exceeded") => (Fault::Overloaded, true),
+        429 => (Fault::RateLimited, true),
+        503 | 529 => (Fault::Overloaded, true),
+        500.. => (Fault::Other, true),
+        _ => (Fault::Other, false),
+    }
+}
+
+/// What a backend said in its refusal.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Its message as plain text on one line; empty when it said nothing.
+    pub(super) text: String,
+    /// The field of our request that it names as the culprit; may be empty.
+    pub(super) param: String,
+    /// Its codes, types and the like, in lower case.
+    codes: Vec<String>,
+    /// A number among them: mostly an HTTP status.
+    status: Option<u16>,
+}
+
+impl Said {
+    /// Reads an error body in any of the forms that backends use.
+    pub(super) fn of(body: &str) -> Self {
+        let body = body.trim_start_matches('\u{feff}').trim();
+        if let Some(json) = envelope::json(body) {
+            return Self::from_json(&json);
+        }
+        let text = if body.starts_with('<') {
+            html_title(body).map_or_else(|| "an HTML page".to_owned(), one_line)
+        } else {
+            one_line(body)
+        };
+        Self { text, ..Self::default() }
+    }
+
+    fn from_json(json: &Value) -> Self {
+        // Gemini wraps its error in a list.
+        let outer = match json {
+            Value::Array(list) => list.first().unwrap_or(json),
+            other => other,
+        };
+        match outer.get("error") {
+            Some(node) if !node.is_null() => {
+                let mut said = Self::from_node(node, true);
+                said.take_codes(outer);
+                said
+            }
+            _ => Self::from_node(outer, true),
+        }
+    }
+
+    /// `look_inside`: a gateway puts the body of the backend behind it, JSON in a string, into `metadata.raw`.
+    fn from_node(node: &Value, look_inside: bool) -> Self {
+        let mut said = Self {
+            text: one_line(&words(node)),
+            param: node["param"].as_str().unwrap_or_default().to_owned(),
+            ..Self::default()
+        };
+        said.take_codes(node);
+        said.take_codes(&node["innererror"]);
+        if let (true, Some(raw)) = (look_inside, node["metadata"]["raw"].as_str()) {
+            let inner = match envelope::json(raw) {
+                Some(json) => Self::from_node(json.get("error").unwrap_or(&json), false).text,
+                None => one_line(raw),
+            };
+            said.text = format!("{}: {inner}", said.text);
+        }
+        for (field, name) in [("n_prompt_tokens", "prompt"), ("n_ctx", "window")] {
+            if let Some(tokens) = node[field].as_u64()
+                && !said.text.contains(&tokens.to_string())
+            {
+                said.text.push_str(&format!(" ({name}: {tokens} tokens)"));
+            }
+        }
+        said
+    }
+
+    fn take_codes(&mut self, node: &Value) {
+        for field in ["code", "type", "status"] {
+            match &node[field] {
+                Value::String(code) => {
+                    self.status = self.status.or_else(|| code.parse().ok());
+                    self.codes.push(code.to_ascii_lowercase());
+                }
+                Value::Number(code) => {
+                    let code = code.as_u64().and_then(|code| u16::try_from(code).ok());
+                    self.status = self.status.or(code);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Is one of its codes one of `names` (in lower case)?
+    pub(super) fn code_is(&self, names: &[&str]) -> bool {
+        self.codes.iter().any(|code| names.contains(&code.as_str()))
+    }
+
+    /// Do its words hold `phrase` (in lower case)?
+    pub(super) fn has(&self, phrase: &str) -> bool {
+        self.text.to_ascii_lowercase().contains(phrase)
+    }
+
+    /// Does it name `field` of our request, as the culprit or as a word of its own?
+    pub(super) fn names(&self, field: &str) -> bool {
+        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        self.param == field
+            || self.text.match_indices(field).any(|(at, _)| {
+                !self.text[..at].ends_with(in_word) && !self.text[at + field.len()..].starts_with(in_word)
+            })
+    }
+
+    /// Is the prompt, or the prompt with the room for the answer, too long?
+    fn is_over_the_window(&self, status: u16) -> bool {
+        const CODES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+        const PHRASES: [&str; 9] = [
+            "context length",
+            "context window",
+            "context size",
+            "contextwindowexceeded",
+            "context limit",
+            "prompt is too long",
+            "input is too long",
+            "input token count",
+            "reduce the length of the messages",
+        ];
+        match status {
+            _ if self.code_is(&CODES) => true,
+            400 | 422 => PHRASES.iter().any(|phrase| self.has(phrase)),
+            // The size of one request against the tokens allowed per minute: waiting is useless.
+            429 => self.has("request too large"),
+            413 => true,
+            _ => false,
+        }
+    }
+
+    fn is_filter(&self) -> bool {
+        self.code_is(&["content_filter", "content_policy_violation", "responsibleaipolicyviolation"])
+            || self.has("contentpolicyviolationerror")
+            || self.has("content management policy")
+    }
+
+    /// An allowance that no wait brings back.
+    fn is_out_of_money(&self) -> bool {
+        self.code_is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+    }
+}
+
+/// The words of an error object, of whatever make.
+fn words(node: &Value) -> String {
+    match node {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join("; "),
+        Value::Object(_) => {
+            let said = ["message", "msg", "detail", "error_description", "title"]
+                .iter()
+                .map(|field| words(&node[*field]))
+                .find(|said| !said.is_empty());
+            match (said, node["loc"].as_array()) {
+                // pydantic's way to name a field: `{"loc": ["body", "seed"], "msg": "…"}`
+                (Some(said), Some(path)) => {
+                    let path: Vec<String> = path.iter().map(words).collect();
+                    format!("{}: {said}", path.join("."))
+                }
+                (Some(said), None) => said,
+                (None, _) => node.to_string(),
+            }
+        }
+        other => other.to_string(),
+    }
+}
+
+fn html_title(page: &str) -> Option<&str> {
+    let lower = page.to_ascii_lowercase();
+    let open = lower.find("<title")?;
+    let start = open + lower[open..].find('>')? + 1;
+    let end = start + lower[start..].find('<')?;
+    Some(page[start..end].trim()).filter(|title| !title.is_empty())
+}
+
+/// Bytes of a backend's words that are looked at: far more than any message, far less than a body may have.
+const MOST_WORDS: usize = 16 * 1024;
+
+/// `text` with every run of white space and control characters as one blank. Of a very long text the first words, each
+/// of them whole: half a key would not be known for one.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if line.len() + word.len() > MOST_WORDS {
+            break;
+        }
+        if !word.is_empty() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    line
+}
+
+/// At most `most` characters of `text` on one line, with an ellipsis where it was cut.
+pub(super) fn excerpt(text: &str, most: usize) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, headers: &[(&'static str, &str)], body: &str) -> Reply {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        Reply { status, headers: map, body: body.to_owned() }
+    }
+
+    #[test]
+    fn words_are_found_in_every_kind_of_body() {
+        for (body, text) in [
+            (
+                r#"{"error":{"message":"The model `m` does not exist","code":"model_not_found"}}"#,
+                "The model `m` does not exist",
+            ),
+            ("\n\n\n{\"error\":\"No models\\n loaded\"}", "No models loaded"),
+            (r#"{"object":"error","message":"flat","code":400}"#, "flat"),
+            (r#"{"detail":"Unauthorized"}"#, "Unauthorized"),
+            (r#"{"message":"Unauthorized","request_id":"r"}"#, "Unauthorized"),
+            (r#"[{"error":{"code":400,"message":"in a list","status":"INVALID_ARGUMENT"}}]"#, "in a list"),
+            (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "Overloaded"),
+            (
+                r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","seed"],"msg":"Extra inputs are not permitted"}]},"code":null}"#,
+                "body.seed: Extra inputs are not permitted",
+            ),
+            (
+                r#"{"error":{"message":"Provider returned error","metadata":{"raw":"busy upstream"}}}"#,
+                "Provider returned error: busy upstream",
+            ),
+            (
+                r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"inner\"}}"}}}"#,
+                "Provider returned error: inner",
+            ),
+            (
+                r#"{"error":{"message":"too long","n_prompt_tokens":7,"n_ctx":5}}"#,
+                "too long (prompt: 7 tokens) (window: 5 tokens)",
+            ),
+            (r#"{"error":{"code":7}}"#, r#"{"code":7}"#),
+            (r#"{"error":null,"message":"m"}"#, "m"),
+            (r#""just a string""#, "just a string"),
+            ("[]", ""),
+            ("<html>\r\n<head><title>502 Bad\r\nGateway</title></head><b>x</b></html>", "502 Bad Gateway"),
+            ("<!doctype html><TITLE lang=en>Ü</TITLE>", "Ü"),
+            ("<html><title", "an HTML page"),
+            ("Internal\tServer\u{0} Error", "Internal Server Error"),
+            ("{\"error\": cut", "{\"error\": cut"),
+            ("", ""),
+            (" \n ", ""),
+        ] {
+            assert_eq!(Said::of(body).text, text, "{body}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_classed_by_status_then_code_then_words() {
+        use ProviderFault as Fault;
+        let error =
+            |code: &str, message: &str| serde_json::json!({"error": {"code": code, "message": message}}).to_string();
+        for (status, body, fault, again) in [
+            (401, error("", "key"), Fault::Auth, false),
+            (403, error("", "no access"), Fault::Auth, false),
+            (403, error("content_filter", "moderated"), Fault::Filtered, false),
+            (400, error("invalid_api_key", "key"), Fault::Auth, false),
+            (400, error("", "bad"), Fault::Other, false),
+            (400, error("content_filter", "x"), Fault::Filtered, false),
+            (400, error("context_length_exceeded", "limit 4097"), Fault::ContextLength, false),
+            (
+                400,
+                error("", "This model's maximum context length is 4096 tokens, max_tokens is 99"),
+                Fault::ContextLength,
+                false,
+            ),
+            (500, error("context_length_exceeded", "x"), Fault::ContextLength, false),
+            (402, error("", "pay"), Fault::Other, false),
+            (404, error("model_not_found", "no"), Fault::Other, false),
+            (408, error("408", "slow"), Fault::Timeout, true),
+            (413, error("rate_limit_exceeded", "Request too large"), Fault::ContextLength, false),
+            (422, error("", "x"), Fault::Other, false),
+            (429, error("rate_limit_exceeded", "x"), Fault::RateLimited, true),
+            (429, error("insufficient_quota", "x"), Fault::Other, false),
+            (429, error("rate_limit_exceeded", "Request too large for m"), Fault::ContextLength, false),
+            (429, error("", "Service tier capacity exceeded for this model."), Fault::Overloaded, true),
+            (500, String::new(), Fault::Other, true),
+            (502, "<html>".to_owned(), Fault::Other, true),
+            (503, error("", "Loading model"), Fault::Overloaded, true),
+            (504, String::new(), Fault::Timeout, true),
+            (529, String::new(), Fault::Overloaded, true),
+            (524, String::new(), Fault::Other, true),
+            (307, String::new(), Fault::Other, false),
+        ] {
+            let refusal = Refusal::of(&reply(status, &[], &body));
+            assert_eq!((refusal.fault, refusal.again), (fault, again), "{status} {body}");
+            assert!(refusal.detail.contains(&status.to_string()));
+        }
+    }
+
+    #[test]
+    fn the_backend_may_say_whether_another_try_helps() {
+        let again =
+            |status, value: &str, body: &str| Refusal::of(&reply(status, &[("x-should-retry", value)], body)).again;
+        assert!(again(400, "true", ""));
+        assert!(!again(500, "false", ""));
+        assert!(!again(429, "false", ""));
+        assert!(again(500, "perhaps", ""));
+        assert!(!again(429, "true", r#"{"error":{"code":"insufficient_quota"}}"#));
+        assert!(!again(400, "true", r#"{"error":{"code":"content_filter"}}"#));
+    }
+
+    #[test]
+    fn an_error_inside_a_success_counts_by_its_code() {
+        use ProviderFault as Fault;
+        for (error, fault, again) in [
+            (serde_json::json!({"code": 429, "message": "m"}), Fault::RateLimited, true),
+            (serde_json::json!({"code": "502", "message": "m"}), Fault::Other, true),
+            (serde_json::json!({"code": 401, "message": "m"}), Fault::Auth, false),
+            (serde_json::json!({"code": "rate_limit_exceeded", "message": "m"}), Fault::RateLimited, true),
+            (serde_json::json!({"code": 7, "message": "m"}), Fault::Other, false),
+            (serde_json::json!("m"), Fault::Other, false),
+        ] {
+            let refusal = Refusal::inside(&error, &reply(200, &[], ""));
+            assert_eq!((refusal.fault, refusal.again), (fault, again), "{error}");
+            assert!(refusal.detail.starts_with("the backend answered 200 with error"));
+            assert!(refusal.detail.ends_with("inside: m"));
+        }
+    }
+
+    #[test]
+    fn a_field_is_named_by_param_or_as_a_whole_word() {
+        let said = Said::of(r#"{"error":{"message":"use max_completion_tokens, not 'seed'","param":"top_p"}}"#);
+        assert!(said.names("max_completion_tokens") && said.names("seed") && said.names("top_p"));
+        assert!(!said.names("max_tokens") && !said.names("tokens") && !said.names("see"));
+    }
+
+    #[test]
+    fn excerpts_are_cut_between_characters() {
+        assert_eq!(excerpt(" ä\n\nö ü ", 9), "ä ö ü");
+        assert_eq!(excerpt("äöü", 2), "äö…");
+        assert_eq!(excerpt("", 2), "");
+        assert_eq!(excerpt(&format!("a {}", "k".repeat(MOST_WORDS)), 2), "a");
+    }
+}
