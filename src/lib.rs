@@ -1,4 +1,33 @@
-//! context-recall.
+//! context-recall: how much of what matters did the retriever find?
+//!
+//! # The house
+//!
+//! Each room knows as little as it can; a test holds the arrows (`tests/it/house.rs`).
+//!
+//! | room | what it is for | may import |
+//! |---|---|---|
+//! | [`http`] | the front desk: routes, bodies in, answers and problems out. Alone knows axum and utoipa | `recall`, `compute`, `app` |
+//! | [`recall`] | the measure: pure data and functions, and the port to a judge | nothing of ours |
+//! | [`judge`] | who decides: the embedded judge, and a judge that asks a model | `recall`, `providers`, `slots`, `compute` |
+//! | [`providers`] | the outside: models behind HTTP. Alone knows reqwest | nothing of ours |
+//! | [`config`] | every setting, checked. Alone reads the environment | `providers` (secrets), `recall` (the nearest name) |
+//! | [`app`] | wiring: settings to service. Alone names concrete judges and providers | everything |
+//! | [`slots`], [`compute`] | bounded places to work in, and computation off the async threads | the `Stop` flag of `recall` |
+//! | [`telemetry`] | the log | `config` |
+//!
+//! # One request, walked
+//!
+//! `POST /recall/llm`: [`http`]'s layers → `http/body.rs` (bytes) → `http/extract.rs` (fields, every fault at once) →
+//! `http/recall_llm.rs` (the handler) → [`recall::llm`] (cut → judge → check → score) → `recall/claims.rs` →
+//! `judge/embedded` or `judge/chat.rs` → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
+//! `judge/reply` → `recall/evidence` → [`recall::Recall`] → the answer. Whatever fails turns round once, in
+//! `http/problem.rs`.
+//!
+//! # Where to change what
+//!
+//! A string measure: `recall/similarity/NAME.rs`. A rule for cutting sentences: `recall/claims`. The question put to a
+//! model: `judge/prompt.rs`. What of its answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
+//! An error code: the table in `http/problem.rs`. A setting: `config.rs`.
 
 pub mod app;
 pub mod compute;

@@ -101,11 +101,18 @@ async fn drain(body: &mut Body) {
 }
 
 fn too_large(limit: usize) -> Problem {
-    let limit = bytesize::ByteSize::b(limit as u64).display().iec();
+    let limit = size(limit);
     Problem::new(
         Code::PayloadTooLarge,
         format!("The body is larger than {limit}, the limit for one sample (--body-limit)."),
     )
+}
+
+/// A size in the largest unit that leaves no remainder.
+fn size(bytes: usize) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")];
+    let whole = units.iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    whole.map_or_else(|| "0 B".to_owned(), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
 fn broken(error: axum::Error) -> Problem {

@@ -292,7 +292,7 @@ impl From<Uncomputed> for Problem {
                 Self { retry_after: Some(full.retry_after), ..Self::new(Code::Overloaded, full.detail) }
             }
             Uncomputed::Deadline => {
-                Self::new(Code::DeadlineExceeded, "The comparison was not done before the request's deadline.")
+                Self::new(Code::DeadlineExceeded, "The computation was not done before the request's deadline.")
             }
         }
     }

@@ -213,6 +213,9 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
     blank.is_empty().then(|| Reference::of_claims(claims))
 }
 
+/// Up to so many bytes of context, evidence is checked where the request is handled; above, on a thread of its own.
+const CHECKED_IN_PLACE: usize = 256 * 1024;
+
 /// Recall of claims, by a judge
 ///
 /// The reference is cut into claims; a judge decides for each whether it can be attributed to the retrieved contexts.
@@ -251,7 +254,12 @@ pub async fn recall_llm(State(app): State<App>, JsonBody(body): JsonBody) -> Res
     let deadline = Instant::now() + app.request_timeout();
     let (id, sample, options) = read(&body)?;
     drop(body);
-    let scored = llm::recall(sample, &options, app.judge(), deadline).await?;
+    let judged = llm::judge(sample, app.judge(), deadline).await?;
+    let scored = if judged.weight() > CHECKED_IN_PLACE {
+        app.compute().run(deadline, move |_| judged.check(&options)).await??
+    } else {
+        judged.check(&options)?
+    };
     Ok(Json(RecallLlmAnswer::new(id, scored)))
 }
 

@@ -101,10 +101,21 @@ mod tests {
     }
 
     #[test]
+    fn an_echo_of_the_prompt_is_no_answer() {
+        for asked in [&[1][..], &[1, 2]] {
+            let data = data(&question(), asked, None);
+            for echo in [SYSTEM.to_owned(), data.clone(), format!("{SYSTEM}\n{data}"), format!("{data}\n{SYSTEM}")] {
+                let read = crate::judge::reply::read(&echo, asked).map(|reading| reading.verdicts);
+                assert!(read.as_ref().is_ok_and(Vec::is_empty) || read.is_err(), "{read:?} from {echo}");
+            }
+        }
+    }
+
+    #[test]
     fn wording_and_shape_are_those_of_this_version() {
         // A change here changes verdicts: give it a new VERSION and measure it.
         assert_eq!(VERSION, "attribution/1");
-        insta::assert_snapshot!(sha256());
+        insta::assert_snapshot!(sha256(), @"4751002114f29e6d14a26624c6824d75511784f729899017d7656f05a5efbe0e");
         let schema: serde_json::Value = serde_json::from_str(ANSWER.json).unwrap();
         assert_eq!(schema["required"][0], "verdicts");
     }

