@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod body;
 pub mod extract;
+mod invalid_json;
 mod layers;
 pub mod openapi;
 pub mod ops;
