@@ -19,5 +19,13 @@ pub fn start(config: &Config) -> Result<(), Box<dyn std::error::Error + Send + S
     match config.log.unwrap_or(by_reader) {
         LogForm::Text => lines.with_target(false).try_init(),
         LogForm::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init(),
-    }
+    }?;
+    std::panic::set_hook(Box::new(log_panic));
+    Ok(())
+}
+
+/// Logs where the code panicked, not with what words: slicing panics quote what they slice, which may be a context.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(place, "panicked");
 }

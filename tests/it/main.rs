@@ -10,5 +10,6 @@ mod openapi;
 mod operations;
 mod peers;
 mod problems;
+mod properties;
 mod settings;
 mod support;
