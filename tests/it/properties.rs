@@ -48,7 +48,7 @@ fn ids(least: usize) -> impl Strategy<Value = Vec<Value>> {
     let id = prop_oneof![
         any::<i64>().prop_map(Value::from),
         (0..6).prop_map(Value::from),
-        (0..6).prop_map(|n| json!(n.to_string())),
+        (0..6).prop_map(|n: i32| json!(n.to_string())),
         text().prop_map(Value::from)
     ];
     proptest::collection::vec(id, least..8)
@@ -95,7 +95,8 @@ proptest! {
         let sample = |retrieved: &[Value], reference: &[Value]| json!({ "retrieved_context_ids": retrieved, "reference_context_ids": reference });
         let once = score("/recall/id", &sample(&retrieved, &reference));
         let mut turned = [retrieved.clone(), retrieved.clone()].concat();
-        turned.rotate_left(turn.min(turned.len()));
+        let turn = turn.min(turned.len());
+        turned.rotate_left(turn);
         let mut reversed = [reference.clone(), reference.clone()].concat();
         reversed.reverse();
         prop_assert_eq!(score("/recall/id", &sample(&turned, &reversed)), once);
