@@ -44,6 +44,8 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     let app = App::new(config)?;
     let address = config.address();
     let listener = TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    // Before the line below tells anybody that there is something to stop.
+    let leave = leave(app.clone())?;
     let judge = app.judge().info();
     tracing::info!(
         address = %listener.local_addr()?,
@@ -56,7 +58,6 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     if config.judge != JudgeSetting::Embedded && !config.host.is_loopback() {
         tracing::warn!("whoever reaches this address can spend on the judge's key; keep it inside a private network");
     }
-    let leave = leave(app.clone())?;
     http::serve(listener, app, leave, config.request_timeout).await?;
     tracing::info!("stopped");
     Ok(())

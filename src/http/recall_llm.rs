@@ -243,8 +243,28 @@ const CHECKED_IN_PLACE: usize = 256 * 1024;
     )),
     responses(
         (status = 200, description = "The score, with a verdict and checked evidence for each claim. The examples are the embedded judge's.", body = RecallLlmAnswer, examples(
-            ("one of two attributed" = (value = json!({}))),
-            ("your own claims" = (value = json!({})))
+            ("one of two attributed" = (value = json!({
+                "metric": "context_recall", "id": "q-7", "score": 0.5, "recalled": 1, "total": 2,
+                "verdicts": [
+                    { "claim": "The Eiffel Tower is in Paris.", "attributed": true, "reason": "covered by the contexts",
+                      "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
+                    { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
+                ],
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
+                "cached": false, "warnings": []
+            }))),
+            ("your own claims" = (value = json!({
+                "metric": "context_recall", "id": null, "score": 0.0, "recalled": 0, "total": 1,
+                "verdicts": [
+                    { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
+                ],
+                "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null },
+                "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
+                "cached": false,
+                "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
+            })))
         )),
         (status = "4XX", description = "The request cannot be scored.", body = ProblemBody, content_type = "application/problem+json"),
         (status = "5XX", description = "The service or the judge's backend failed. Nothing was scored.", body = ProblemBody, content_type = "application/problem+json"),

@@ -69,11 +69,11 @@ proptest! {
     }
 
     #[test]
-    fn a_reference_among_the_contexts_is_recalled(reference in text(), contexts in texts(0)) {
+    fn a_claim_among_the_contexts_is_recalled(reference in text(), contexts in texts(0)) {
         prop_assume!(!reference.trim().is_empty());
         let mut contexts = contexts;
         contexts.push(reference.clone());
-        let sample = json!({ "user_input": "?", "reference": reference, "retrieved_contexts": contexts });
+        let sample = json!({ "user_input": "?", "reference_claims": [reference], "retrieved_contexts": contexts });
         prop_assert_eq!(score("/recall/llm", &sample), 1.0);
     }
 

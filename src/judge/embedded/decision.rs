@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::checks::{Sight, Weighing};
 use super::claim::{Sentence, Unit};
-use super::index::Index;
+use super::index::{Index, Segment};
 use super::text::{self, Kind};
 use super::window::{Best, Search, WORTH, Window};
 use crate::recall::judge::{Citation, Question, Verdict};
@@ -58,7 +58,7 @@ pub(super) fn assess(
         return Ok(Assessment { verdict, score: *score });
     }
     // Emoji have no units, and a sentence's length may cut it in the context elsewhere than in the claim.
-    if let Some(quote) = repeated(question, claim, sentences.is_empty(), stop)? {
+    if let Some(quote) = repeated(question, index, claim, sentences.is_empty(), stop)? {
         let verdict = Verdict { attributed: true, reason: COVERED.to_owned(), evidence: vec![quote] };
         return Ok(Assessment { verdict, score: 1.0 });
     }
@@ -137,17 +137,31 @@ fn cite(question: &Question, index: &Index, segments: &Range<usize>) -> Option<C
     Some(Citation { context: Some(first.context), quote: quote.to_owned() })
 }
 
-/// The first context that says the claim and nothing else; with `within`, that holds it anywhere.
-fn repeated(question: &Question, claim: &str, within: bool, stop: &Stop) -> Result<Option<Citation>, Stopped> {
+/// The first context, or segment of one, that says the claim and nothing else; with `within`, that holds it anywhere.
+fn repeated(
+    question: &Question,
+    index: &Index,
+    claim: &str,
+    within: bool,
+    stop: &Stop,
+) -> Result<Option<Citation>, Stopped> {
     let sought: String = text::essence(claim).collect();
+    let says = |text: &str| text::essence(text).eq(sought.chars());
     // A claim of negators alone, such as `No.`, would be found inside `know.`
     let within = within && !sought.is_empty() && !sought.chars().any(char::is_alphanumeric);
     for (context, text) in question.passages() {
         stop.check()?;
-        let found = text::essence(text).eq(sought.chars())
-            || (within && text::essence(text).collect::<String>().contains(&sought));
-        if found {
+        if says(text) || (within && text::essence(text).collect::<String>().contains(&sought)) {
             return Ok(Some(Citation { context: Some(context), quote: text.trim().to_owned() }));
+        }
+    }
+    for (number, Segment { context, range }) in index.segments.iter().enumerate() {
+        if number % 1024 == 0 {
+            stop.check()?;
+        }
+        let text = question.contexts.get(*context).and_then(|text| text.get(range.clone())).unwrap_or_default();
+        if says(text) {
+            return Ok(Some(Citation { context: Some(*context), quote: text.trim().to_owned() }));
         }
     }
     Ok(None)
