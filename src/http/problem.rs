@@ -43,7 +43,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => StatusCode::$status,)+ }
             }
 
-            /// Can sending the same again help?
+            /// Can sending the same again help, as a rule?
             #[must_use]
             pub fn is_retryable(self) -> bool {
                 match self { $(Self::$variant => $retryable,)+ }
@@ -148,13 +148,22 @@ pub struct Problem {
     pub errors: Vec<Fault>,
     /// When another try makes sense.
     pub retry_after: Option<Duration>,
+    /// Can sending the same again help?
+    pub retryable: bool,
 }
 
 impl Problem {
     /// A problem with the table's hint and no list of faults.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), hint: None, errors: Vec::new(), retry_after: None }
+        Self {
+            code,
+            detail: detail.into(),
+            hint: None,
+            errors: Vec::new(),
+            retry_after: None,
+            retryable: code.is_retryable(),
+        }
     }
 
     /// The same problem with another hint.
@@ -226,7 +235,7 @@ pub async fn render(request: Request, next: Next) -> Response {
     };
     let request_id = request_id.as_ref().and_then(|id| id.header_value().to_str().ok()).unwrap_or_default();
     let (mut parts, _) = response.into_parts();
-    let (code, retry_after) = (problem.code, problem.retry_after);
+    let (code, retry_after, retryable) = (problem.code, problem.retry_after, problem.retryable);
     let body = ProblemBody {
         kind: "about:blank",
         title: code.status().canonical_reason().unwrap_or_default(),
@@ -235,19 +244,19 @@ pub async fn render(request: Request, next: Next) -> Response {
         detail: problem.detail,
         hint: problem.hint.unwrap_or_else(|| code.hint()),
         errors: problem.errors,
-        retryable: code.is_retryable(),
+        retryable,
         request_id: request_id.to_owned(),
     };
     let written = Json(body).into_response().into_body();
     parts.headers.remove(header::CONTENT_LENGTH);
-    write_headers(&mut parts.headers, code, retry_after);
+    write_headers(&mut parts.headers, code, retry_after, retryable);
     parts.extensions.insert(code);
     Response::from_parts(parts, written)
 }
 
-fn write_headers(headers: &mut HeaderMap, code: Code, retry_after: Option<Duration>) {
+fn write_headers(headers: &mut HeaderMap, code: Code, retry_after: Option<Duration>, retryable: bool) {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-    let should_retry = if code.is_retryable() { "true" } else { "false" };
+    let should_retry = if retryable { "true" } else { "false" };
     headers.insert("x-should-retry", HeaderValue::from_static(should_retry));
     if code.status() == StatusCode::SERVICE_UNAVAILABLE {
         // Whole seconds, rounded up: earlier would be too early.
@@ -269,7 +278,7 @@ impl From<JudgeError> for Problem {
             JudgeFault::ContentFiltered => Code::ContentFiltered,
             JudgeFault::ContextLengthExceeded => Code::ContextLengthExceeded,
             JudgeFault::UpstreamAuth => Code::UpstreamAuth,
-            JudgeFault::UpstreamError => Code::UpstreamError,
+            JudgeFault::UpstreamFailing | JudgeFault::UpstreamError => Code::UpstreamError,
             JudgeFault::UpstreamUnreachable => Code::UpstreamUnreachable,
             JudgeFault::UpstreamRateLimited => Code::UpstreamRateLimited,
             JudgeFault::UpstreamOverloaded => Code::UpstreamOverloaded,
@@ -281,7 +290,12 @@ impl From<JudgeError> for Problem {
             tracing::error!(detail = error.detail, "a judge broke its contract");
             return Self::new(code, "The service failed on this request.");
         }
-        Self { retry_after: error.retry_after, ..Self::new(code, error.detail) }
+        let may_pass = error.fault == JudgeFault::UpstreamFailing;
+        Self {
+            retry_after: error.retry_after,
+            retryable: may_pass || code.is_retryable(),
+            ..Self::new(code, error.detail)
+        }
     }
 }
 

@@ -276,6 +276,7 @@ fn failed(error: ProviderError) -> JudgeError {
         ProviderFault::RateLimited => JudgeFault::UpstreamRateLimited,
         ProviderFault::Overloaded => JudgeFault::UpstreamOverloaded,
         ProviderFault::Deadline => JudgeFault::DeadlineExceeded,
+        ProviderFault::Failing => JudgeFault::UpstreamFailing,
         ProviderFault::Other => JudgeFault::UpstreamError,
     };
     JudgeError { retry_after: error.retry_after, ..JudgeError::new(fault, error.detail) }

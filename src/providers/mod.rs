@@ -122,7 +122,9 @@ pub enum ProviderFault {
     Overloaded,
     /// The deadline passed while waiting or calling.
     Deadline,
-    /// Anything else.
+    /// A failure of the backend's own that may pass, such as a 500.
+    Failing,
+    /// Anything else; asking the same again cannot help.
     Other,
 }
 

@@ -294,8 +294,12 @@ impl Effort<'_> {
     }
 
     fn give_up(&self, refusal: Refusal) -> ProviderError {
-        // Whoever names a wait is not broken but busy, whatever its status.
-        let fault = if refusal.wait.is_some() && refusal.again { backing_off(refusal.fault) } else { refusal.fault };
+        let fault = match refusal.fault {
+            // Whoever names a wait is not broken but busy, whatever its status.
+            fault if refusal.again && refusal.wait.is_some() => backing_off(fault),
+            ProviderFault::Other if refusal.again => ProviderFault::Failing,
+            fault => fault,
+        };
         self.error(fault, &refusal.detail, refusal.wait)
     }
 

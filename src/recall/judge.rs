@@ -210,6 +210,8 @@ pub enum JudgeFault {
     ContextLengthExceeded,
     /// The backend refused our key.
     UpstreamAuth,
+    /// A failure of the backend's own that may pass, after all tries.
+    UpstreamFailing,
     /// Any other failure of the backend.
     UpstreamError,
     /// The backend could not be reached or the connection broke.

@@ -213,6 +213,14 @@ async fn p62_a_wait_of_an_hour_is_answered_and_not_slept() {
 }
 
 #[tokio::test]
+async fn p66_and_p67_tell_a_wrong_model_from_an_outage() {
+    for (id, retryable) in [("P66", false), ("P67", true)] {
+        let (answer, _) = played(id).await;
+        assert_eq!(answer.problem(502, "upstream_error")["retryable"], retryable, "{id}");
+    }
+}
+
+#[tokio::test]
 async fn p67_no_html_is_passed_on() {
     let (answer, _) = played("P67").await;
     let detail = answer.problem(502, "upstream_error")["detail"].as_str().unwrap().to_owned();

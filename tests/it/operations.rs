@@ -217,3 +217,18 @@ fn help_and_version_are_printed() {
         concat!("context-recall ", env!("CARGO_PKG_VERSION"))
     );
 }
+
+/// A comparison that would take hours ends at the request's deadline and gives its place back.
+#[tokio::test]
+async fn a_comparison_past_its_deadline_is_stopped() {
+    let service = Service::with(&["--request-timeout", "200ms"], &[]);
+    let (a, b) = ("ab".repeat(2_000_000), "ba".repeat(2_000_000));
+    let sample = json!({ "retrieved_contexts": [a], "reference_contexts": [b] });
+    for _ in 0..4 {
+        let began = std::time::Instant::now();
+        service.post("/recall/nonllm", &sample).await.problem(504, "deadline_exceeded");
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+    let small = json!({ "retrieved_contexts": ["a"], "reference_contexts": ["a"] });
+    assert_eq!(service.post("/recall/nonllm", &small).await.ok()["score"], 1.0);
+}
