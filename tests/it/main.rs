@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(unreachable_pub, reason = "one binary: nothing here is reached from outside")]
 
+mod delivery;
 mod field_cases;
 mod golden;
 mod house;
@@ -11,5 +12,6 @@ mod operations;
 mod peers;
 mod problems;
 mod properties;
+mod readme;
 mod settings;
 mod support;

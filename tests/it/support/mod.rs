@@ -1,6 +1,7 @@
 //! What the tests work with: the service behind its real router, and backends that speak HTTP.
 
 pub mod backend;
+pub mod help;
 pub mod peer;
 pub mod process;
 
