@@ -4,8 +4,8 @@ WORKDIR /build
 
 # Dependencies first, against empty sources: this layer is built anew only when the two Cargo files change.
 COPY Cargo.toml Cargo.lock ./
-RUN mkdir -p src tests/it \
-    && touch src/lib.rs tests/it/main.rs \
+RUN mkdir -p src tests/it benches \
+    && touch src/lib.rs tests/it/main.rs benches/judge.rs \
     && echo 'fn main() {}' > src/main.rs \
     && cargo build --release --locked --bin context-recall
 

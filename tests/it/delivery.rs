@@ -68,6 +68,25 @@ fn runtime() -> Vec<Instruction> {
     stages().pop().unwrap()
 }
 
+/// The first build step runs against empty sources: Cargo must take them for the whole package, benches and all.
+#[test]
+fn the_dependency_layer_has_every_source_that_cargo_asks_for() {
+    let stages = stages();
+    let folder = tempfile::tempdir().unwrap();
+    let copy = all(&stages[0], "COPY")[0];
+    let words = copy.words();
+    let (_, sources) = words.split_last().unwrap();
+    for source in sources {
+        std::fs::copy(project(source), folder.path().join(source)).unwrap();
+    }
+    let step = all(&stages[0], "RUN")[0];
+    let (before, build) = step.text.split_once("&& cargo build").unwrap();
+    assert!(build.contains("--locked"));
+    let script = format!("set -e; {before} && cargo metadata --offline --locked --no-deps --format-version 1");
+    let output = Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn what_the_image_copies_exists_and_is_not_kept_out() {
     let stages = stages();
