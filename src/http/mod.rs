@@ -1,6 +1,6 @@
 //! The front desk: the only room that knows axum and utoipa.
 //!
-//! A request comes in through [`layers`], its body is read by [`body`] and [`extract`], one handler per file scores it,
+//! A request comes in through `layers`, its body is read by [`body`] and [`extract`], one handler per file scores it,
 //! and every failure leaves through [`problem`].
 
 pub mod answer;
