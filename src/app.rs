@@ -108,7 +108,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         output_ceiling: config.judge_max_output_tokens,
         seed: config.judge_seed,
     };
-    let slots = Slots::new(config.judge_concurrency, config.queue);
+    let slots = Slots::forecasting(config.judge_concurrency, config.queue);
     Ok(Box::new(ChatJudge::new(Arc::new(model), slots, asking)))
 }
 

@@ -20,6 +20,8 @@ struct Shared {
     queue: usize,
     /// Moving average of how long a place is held, in microseconds; 0 until the first one was given back.
     held_us: AtomicU64,
+    /// Is that average a guide to how long the next one will be held?
+    forecasts: bool,
 }
 
 /// A place, given back when dropped.
@@ -41,15 +43,27 @@ pub struct Full {
 }
 
 impl Slots {
-    /// `places` to work in at once, and at most `queue` callers who wait for one.
+    /// `places` to work in at once, and at most `queue` callers who wait for one, for work that may take any time.
     #[must_use]
     pub fn new(places: usize, queue: usize) -> Self {
+        Self::of(places, queue, false)
+    }
+
+    /// The same for work that mostly takes about as long as it took lately, such as calls to one backend: whoever would
+    /// wait in vain is told so at once.
+    #[must_use]
+    pub fn forecasting(places: usize, queue: usize) -> Self {
+        Self::of(places, queue, true)
+    }
+
+    fn of(places: usize, queue: usize, forecasts: bool) -> Self {
         Self(Arc::new(Shared {
             free: Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS))),
             places: places.max(1),
             waiting: AtomicUsize::new(0),
             queue,
             held_us: AtomicU64::new(0),
+            forecasts,
         }))
     }
 
@@ -57,8 +71,8 @@ impl Slots {
     ///
     /// # Errors
     ///
-    /// [`Full`] at once when the queue is full or when, going by how long places were held lately, the wait would
-    /// outlast `deadline`; [`Full`] at `deadline` when that guess was wrong.
+    /// [`Full`] at once when the queue is full or when, going by a forecast, the wait would outlast `deadline`; [`Full`] at
+    /// `deadline` when no place became free before.
     pub async fn enter(&self, deadline: Instant) -> Result<Slot, Full> {
         let shared = &self.0;
         if let Ok(permit) = Arc::clone(&shared.free).try_acquire_owned() {
@@ -98,6 +112,9 @@ impl Shared {
     }
 
     fn expected_wait(&self, ahead: usize) -> Duration {
+        if !self.forecasts {
+            return Duration::ZERO;
+        }
         let rounds = u32::try_from(ahead / self.places + 1).unwrap_or(u32::MAX);
         Duration::from_micros(self.held_us.load(Ordering::Relaxed)).saturating_mul(rounds)
     }
@@ -108,7 +125,7 @@ impl Drop for Slot {
         let held = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         // An update lost to a race costs one sample of an average.
         let before = self.shared.held_us.load(Ordering::Relaxed);
-        let after = if before == 0 { held } else { (before / 8).saturating_mul(7).saturating_add(held / 8) };
+        let after = if before == 0 { held } else { (before / 4).saturating_mul(3).saturating_add(held / 4) };
         self.shared.held_us.store(after, Ordering::Relaxed);
     }
 }
@@ -157,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_wait_past_the_deadline_is_refused_at_once() {
-        let slots = Slots::new(1, 10);
+        let slots = Slots::forecasting(1, 10);
         slots.0.held_us.store(60_000_000, Ordering::Relaxed);
         let _held = slots.enter(soon(1000)).await.unwrap();
         let asked = Instant::now();
