@@ -110,7 +110,7 @@ fn read(body: &[u8]) -> Result<(Option<SampleId>, Ids<'_>), Problem> {
             "retrieved_context_ids": ["doc_1", "doc_2", "doc_3"],
             "reference_context_ids": ["doc_1", "doc_4", "doc_5", "doc_6"]
         }))),
-        ("integers and cut-offs" = (value = json!({
+        ("with integers and cut-offs" = (value = json!({
             "id": "q-7",
             "retrieved_context_ids": [30, 10, 20],
             "reference_context_ids": [10, "20"],
@@ -129,7 +129,7 @@ fn read(body: &[u8]) -> Result<(Option<SampleId>, Ids<'_>), Problem> {
                 ],
                 "warnings": []
             }))),
-            ("integers and cut-offs" = (value = json!({
+            ("with integers and cut-offs" = (value = json!({
                 "metric": "id_based_context_recall", "id": "q-7", "score": 1.0, "recalled": 2, "total": 2,
                 "verdicts": [
                     { "reference_context_id": "10", "recalled": true, "rank": 2 },

@@ -157,7 +157,7 @@ fn threshold(fields: &mut Fields<'_>) -> Threshold {
             "retrieved_contexts": ["Paris is the capital of France."],
             "reference_contexts": ["Paris is the capital of France.", "The Eiffel Tower is one of the most famous landmarks in Paris."]
         }))),
-        ("another measure" = (value = json!({
+        ("with another measure" = (value = json!({
             "retrieved_contexts": ["Oslo is the capital of Norway"],
             "reference_contexts": ["Oslo is the capital of Norway."],
             "distance_measure": "hamming",
@@ -175,7 +175,7 @@ fn threshold(fields: &mut Fields<'_>) -> Threshold {
                 ],
                 "warnings": []
             }))),
-            ("another measure" = (value = json!({
+            ("with another measure" = (value = json!({
                 "metric": "non_llm_context_recall", "id": null, "score": 1.0, "recalled": 1, "total": 1,
                 "distance_measure": "hamming", "threshold": 0.9,
                 "verdicts": [ { "reference_context": 0, "recalled": true, "similarity": 0.9666666666666667, "best_match": 0 } ],
