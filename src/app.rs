@@ -21,6 +21,7 @@ pub struct App(Arc<Parts>);
 struct Parts {
     judge: Box<dyn Judge>,
     compute: Compute,
+    checks: Compute,
     limits: InfoLimits,
     request_timeout: Duration,
     draining: AtomicBool,
@@ -45,6 +46,7 @@ impl App {
         Ok(Self(Arc::new(Parts {
             judge,
             compute,
+            checks: Compute::new(config.queue),
             limits,
             request_timeout: config.request_timeout,
             draining: AtomicBool::new(false),
@@ -61,6 +63,13 @@ impl App {
     #[must_use]
     pub fn compute(&self) -> &Compute {
         &self.0.compute
+    }
+
+    /// Where the evidence of what was judged is checked. A lane of its own: a judgement that was paid for must not wait
+    /// behind comparisons that were not.
+    #[must_use]
+    pub fn checks(&self) -> &Compute {
+        &self.0.checks
     }
 
     /// The limits in force.

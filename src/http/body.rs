@@ -1,6 +1,7 @@
 //! The bytes of a body: media type, size, and no option where none is read.
 
-use std::time::Duration;
+use std::fmt::{self, Display};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Request};
@@ -8,31 +9,54 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 
 use super::App;
-use super::problem::{Code, Fault, Problem};
+use super::extract::{ROUTES, known_columns};
+use super::problem::{Code, Faults, Problem};
+use crate::recall::similarity::nearest;
 
 /// A JSON body as it came, unpacked and within the limit.
-pub struct JsonBody(pub Bytes);
+pub struct JsonBody {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// When the request must be answered. The clock starts before the body is read.
+    pub deadline: Instant,
+}
 
 impl FromRequest<App> for JsonBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let deadline = Instant::now() + app.request_timeout();
         refuse_query(request.uri().query())?;
         require_json(request.headers())?;
-        read(request, app.body_limit()).await.map(Self)
+        let read = tokio::time::timeout_at(deadline.into(), read(request, app.body_limit()));
+        let bytes = read.await.map_err(|_| {
+            Problem::new(Code::DeadlineExceeded, "The body had not arrived whole before the request's deadline.")
+        })??;
+        Ok(Self { bytes, deadline })
     }
 }
 
 /// Options stand in the body of these routes; one in the query would be passed over without a word.
 fn refuse_query(query: Option<&str>) -> Result<(), Problem> {
-    let names =
-        query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
-    let named = |name: &str| Fault {
-        pointer: String::new(),
-        detail: format!("unknown query parameter `{}`: options of this route are fields of the body", printable(name)),
-    };
-    let faults: Vec<Fault> = names.map(named).collect();
-    if faults.is_empty() { Ok(()) } else { Err(Problem::invalid_input(faults)) }
+    let names = query.unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
+    let mut faults = Faults::default();
+    for name in names.filter(|name| !name.is_empty()) {
+        faults.note("", UnknownParameter(name));
+    }
+    if faults.count == 0 { Ok(()) } else { Err(Problem::invalid_input(faults)) }
+}
+
+struct UnknownParameter<'a>(&'a str);
+
+impl Display for UnknownParameter<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = || known_columns().chain(ROUTES.iter().flat_map(|route| route.options.iter().copied()));
+        write!(formatter, "unknown query parameter `{}`", printable(self.0))?;
+        match nearest(self.0, known()) {
+            Some(name) => write!(formatter, "; send `{name}` as a field of the body"),
+            None => formatter.write_str("; this route reads nothing but its body"),
+        }
+    }
 }
 
 fn printable(name: &str) -> String {

@@ -5,17 +5,18 @@
 //! JSON pointer, and [`Fields::finish`] answers with all of it.
 
 use std::borrow::Cow;
+use std::fmt::{self, Display};
 use std::num::NonZeroUsize;
 
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::invalid_json::{invalid_json, not_utf8, place};
-use super::problem::{Code, Fault, Problem};
+use super::problem::{Code, Faults, Problem};
 use crate::recall::Units;
 use crate::recall::id::Id;
 use crate::recall::similarity::nearest;
@@ -69,7 +70,7 @@ pub const ROUTES: &[&Route] = &[&super::recall_llm::ROUTE, &super::recall_nonllm
 pub struct Fields<'a> {
     body: &'a str,
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
-    faults: Vec<Fault>,
+    faults: Faults,
     /// A fault of the JSON itself that only showed when a value was read.
     broken: Option<Problem>,
 }
@@ -92,26 +93,33 @@ impl<'a> Fields<'a> {
         let Raw(fields) = serde_json::from_str(body).map_err(|error| {
             if error.is_data() {
                 let found = kind(body.trim_start());
-                Problem::invalid_input(vec![fault("", format!("expected one sample, a JSON object, found {found}"))])
+                Problem::invalid_input(Faults::one(
+                    "",
+                    format_args!("expected one sample, a JSON object, found {found}"),
+                ))
             } else {
                 invalid_json(body, error.line(), error.column(), &error)
             }
         })?;
-        let mut parsed = Self { body, fields, faults: Vec::new(), broken: None };
+        let mut parsed = Self { body, fields, faults: Faults::default(), broken: None };
         parsed.refuse_unknown(route);
         Ok(parsed)
     }
 
     /// Notes a fault.
-    pub fn fault(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
-        self.faults.push(fault(pointer, detail));
+    pub fn fault(&mut self, pointer: impl Display, detail: impl Display) {
+        self.faults.note(pointer, detail);
     }
 
     /// The text of a required field that must not be blank.
     pub fn required_text(&mut self, name: &'static str) -> Option<String> {
         let (pointer, raw) = self.required(name, "a string")?;
-        let text = self.text(&pointer, raw, "")?;
-        self.not_blank(pointer, text)
+        let text = self.text(Place::of(&pointer), raw, "")?;
+        if text.trim().is_empty() {
+            self.fault(pointer, "must not be blank");
+            return None;
+        }
+        Some(text)
     }
 
     /// Was this field sent, and not as `null`?
@@ -130,7 +138,8 @@ impl<'a> Fields<'a> {
     pub fn not_empty<T>(&mut self, name: &'static str, list: Vec<T>) -> Option<Units<T>> {
         let units = Units::new(list);
         if units.is_none() {
-            self.fault(format!("/{name}"), "must not be empty: without a reference there is nothing to recall");
+            let pointer = self.find(name).map_or_else(|| format!("/{name}"), |(pointer, _)| pointer);
+            self.fault(pointer, "must not be empty: without a reference there is nothing to recall");
         }
         units
     }
@@ -144,7 +153,7 @@ impl<'a> Fields<'a> {
     /// The sample's own id, given back as it was.
     pub fn sample_id(&mut self) -> Option<SampleId> {
         let (pointer, raw) = self.find("id")?;
-        match self.id(&pointer, raw)? {
+        match self.id(Place::of(&pointer), raw)? {
             id if raw.get().starts_with('"') => Some(SampleId::Text(id.as_str().to_owned())),
             _ => Some(SampleId::Integer(raw.to_owned())),
         }
@@ -156,10 +165,10 @@ impl<'a> Fields<'a> {
         let Some((pointer, raw)) = self.find("k") else {
             return Vec::new();
         };
-        let one = |fields: &mut Self, pointer: &str, raw: &'a RawValue| {
+        let one = |fields: &mut Self, place: Place<'_>, raw: &'a RawValue| {
             let cut_off = raw.get().parse::<NonZeroUsize>().ok();
             if cut_off.is_none() {
-                fields.fault(pointer, format!("expected an integer of at least 1, found {}", shown(raw)));
+                fields.fault(place, format_args!("expected an integer of at least 1, found {}", shown(raw)));
             }
             cut_off
         };
@@ -179,7 +188,7 @@ impl<'a> Fields<'a> {
     /// An option that is one word out of a list.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
         let (pointer, raw) = self.find(name)?;
-        let word = self.text(&pointer, raw, "")?;
+        let word = self.text(Place::of(&pointer), raw, "")?;
         if let Some((_, choice)) = choices.iter().find(|(known, _)| *known == word) {
             return Some(*choice);
         }
@@ -196,54 +205,45 @@ impl<'a> Fields<'a> {
     ///
     /// `invalid_json` or `invalid_input`.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, Problem> {
-        match (self.broken, self.faults.is_empty(), value) {
+        match (self.broken, self.faults.count == 0, value) {
             (Some(broken), ..) => Err(broken),
             (None, true, Some(value)) => Ok(value),
             (None, ..) => Err(Problem::invalid_input(self.faults)),
         }
     }
 
-    /// The raw value of a field under its own name or an alias; `null` counts as left out.
+    /// The raw value of a field under its own name or an alias, with its pointer; `null` counts as left out.
     fn find(&mut self, name: &'static str) -> Option<(String, &'a RawValue)> {
         let aliases = COLUMNS.iter().find(|column| column.name == name).map_or(&[][..], |column| column.aliases);
-        let is_it = |field: &str| field == name || aliases.contains(&field);
-        let mut given = self.fields.iter().filter(|(field, _)| is_it(field));
-        let first = given.next().map(|(field, raw)| (format!("/{field}"), *raw));
-        let again = given.next().map(|(field, _)| field.clone());
-        let (pointer, raw) = first?;
-        if let Some(again) = again {
-            let other = pointer.trim_start_matches('/');
-            let detail = if other == again {
-                format!("`{again}` is given twice")
-            } else {
-                format!("`{again}` and `{other}` are two names of one field; give one of them")
-            };
-            self.fault(format!("/{again}"), detail);
-            return None;
+        let is_given = |(field, raw): &&(Cow<'_, str>, &RawValue)| {
+            (field == name || aliases.contains(&field.as_ref())) && raw.get() != "null"
+        };
+        let mut given = self.fields.iter().filter(is_given);
+        let (first, raw) = given.next()?;
+        let Some((again, _)) = given.next() else {
+            return Some((format!("/{first}"), raw));
+        };
+        if first == again {
+            self.faults.note(format_args!("/{again}"), format_args!("`{again}` is given twice"));
+        } else {
+            let detail = format_args!("`{again}` and `{first}` are two names of one field; give one of them");
+            self.faults.note(format_args!("/{again}"), detail);
         }
-        (raw.get() != "null").then_some((pointer, raw))
+        None
     }
 
     fn required(&mut self, name: &'static str, expected: &str) -> Option<(String, &'a RawValue)> {
-        let faults = self.faults.len();
+        let faults = self.faults.count;
         let found = self.find(name);
-        if found.is_none() && self.faults.len() == faults {
-            self.fault(format!("/{name}"), format!("required: {expected}"));
+        if found.is_none() && self.faults.count == faults {
+            self.fault(format_args!("/{name}"), format_args!("required: {expected}"));
         }
         found
     }
 
-    fn not_blank(&mut self, pointer: String, text: String) -> Option<String> {
-        if text.trim().is_empty() {
-            self.fault(pointer, "must not be blank");
-            return None;
-        }
-        Some(text)
-    }
-
     fn texts(&mut self, pointer: &str, raw: &'a RawValue) -> Option<Vec<String>> {
-        let text = |fields: &mut Self, pointer: &str, raw| {
-            fields.text(pointer, raw, "; send the text alone, as a plain string")
+        let text = |fields: &mut Self, place: Place<'_>, raw| {
+            fields.text(place, raw, "; send the text alone, as a plain string")
         };
         self.list(pointer, raw, "an array of strings", text)
     }
@@ -253,40 +253,42 @@ impl<'a> Fields<'a> {
         pointer: &str,
         raw: &'a RawValue,
         expected: &str,
-        mut read: impl FnMut(&mut Self, &str, &'a RawValue) -> Option<T>,
+        mut read: impl FnMut(&mut Self, Place<'_>, &'a RawValue) -> Option<T>,
     ) -> Option<Vec<T>> {
         if !raw.get().starts_with('[') {
             let advice = if raw.get().starts_with('"') { "; put the string into an array" } else { "" };
             self.fault(pointer, format!("expected {expected}, found {}{advice}", kind(raw.get())));
             return None;
         }
+        let mut values = Vec::new();
+        let mut elements = 0;
+        let each = Each(|element| {
+            values.extend(read(self, Place { pointer, index: Some(elements) }, element));
+            elements += 1;
+        });
         // The array was checked when the body was parsed, so this cannot fail.
-        let elements: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-        let mut values = Vec::with_capacity(elements.len());
-        for (index, element) in elements.iter().enumerate() {
-            values.extend(read(self, &format!("{pointer}/{index}"), element));
-        }
-        (values.len() == elements.len()).then_some(values)
+        serde_json::Deserializer::from_str(raw.get()).deserialize_seq(each).ok()?;
+        (values.len() == elements).then_some(values)
     }
 
-    fn text(&mut self, pointer: &str, raw: &'a RawValue, advice: &str) -> Option<String> {
+    fn text(&mut self, place: Place<'_>, raw: &'a RawValue, advice: &str) -> Option<String> {
         if !raw.get().starts_with('"') {
             let list =
                 if raw.get().starts_with('[') && advice.is_empty() { "; join the list into one string" } else { "" };
-            self.fault(pointer, format!("expected a string, found {}{advice}{list}", kind(raw.get())));
+            self.fault(place, format_args!("expected a string, found {}{advice}{list}", kind(raw.get())));
             return None;
         }
         self.string(raw).map(Cow::into_owned)
     }
 
-    fn id(&mut self, pointer: &str, raw: &'a RawValue) -> Option<Id<'a>> {
+    fn id(&mut self, place: Place<'_>, raw: &'a RawValue) -> Option<Id<'a>> {
         let token = raw.get();
         if token.starts_with('"') {
             return self.string(raw).map(Id::text);
         }
         let id = Id::integer(token);
         if id.is_none() {
-            self.fault(pointer, format!("expected a string or an integer, found {}", shown(raw)));
+            self.fault(place, format_args!("expected a string or an integer, found {}", shown(raw)));
         }
         id
     }
@@ -310,25 +312,71 @@ impl<'a> Fields<'a> {
     }
 
     fn refuse_unknown(&mut self, route: &Route) {
-        let columns =
-            || COLUMNS.iter().flat_map(|column| std::iter::once(column.name).chain(column.aliases.iter().copied()));
-        let known = || columns().chain(IGNORED_COLUMNS.iter().copied()).chain(route.options.iter().copied());
-        let mut faults = Vec::new();
+        let known: Vec<&str> = known_columns().chain(route.options.iter().copied()).collect();
         for (field, _) in &self.fields {
-            if known().any(|name| name == field) {
-                continue;
+            if !known.contains(&field.as_ref()) {
+                self.faults.note(Escaped(field), Unknown { field, route, known: &known });
             }
-            let elsewhere = ROUTES.iter().find(|other| other.options.contains(&field.as_ref()));
-            let detail = if let Some(other) = elsewhere {
-                format!("`{field}` is an option of {}, not of {}", other.path, route.path)
-            } else if let Some(name) = nearest(field, known()) {
-                format!("unknown field; did you mean `{name}`?")
-            } else {
-                format!("unknown field; {} takes the fields listed at /docs", route.path)
-            };
-            faults.push(fault(format!("/{}", escape(field)), detail));
         }
-        self.faults.append(&mut faults);
+    }
+}
+
+/// Every name that some column is known by, and every column that is passed over.
+pub fn known_columns() -> impl Iterator<Item = &'static str> {
+    let columns = COLUMNS.iter().flat_map(|column| std::iter::once(column.name).chain(column.aliases.iter().copied()));
+    columns.chain(IGNORED_COLUMNS.iter().copied())
+}
+
+/// Where a value stands: a field, or an element of the list in it. Written out only when there is something to say.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    pointer: &'a str,
+    index: Option<usize>,
+}
+
+impl<'a> Place<'a> {
+    fn of(pointer: &'a str) -> Self {
+        Self { pointer, index: None }
+    }
+}
+
+impl Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            Some(index) => write!(formatter, "{}/{index}", self.pointer),
+            None => formatter.write_str(self.pointer),
+        }
+    }
+}
+
+/// A field's name as a JSON pointer (RFC 6901), cut where it is absurdly long.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short: String = self.0.chars().take(80).collect();
+        write!(formatter, "/{}", short.replace('~', "~0").replace('/', "~1"))
+    }
+}
+
+/// What is said of a field that nobody knows. The guess costs microseconds, so it is made only when it is listed.
+struct Unknown<'a> {
+    field: &'a str,
+    route: &'a Route,
+    known: &'a [&'a str],
+}
+
+impl Display for Unknown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { field, route, known } = self;
+        let elsewhere = ROUTES.iter().find(|other| other.options.contains(field));
+        if let Some(other) = elsewhere {
+            write!(formatter, "`{field}` is an option of {}, not of {}", other.path, route.path)
+        } else if let Some(name) = nearest(field, known.iter().copied()) {
+            write!(formatter, "unknown field; did you mean `{name}`?")
+        } else {
+            write!(formatter, "unknown field; {} takes the fields listed at /docs", route.path)
+        }
     }
 }
 
@@ -373,6 +421,24 @@ impl PartialSchema for CutOff {
     }
 }
 
+/// Hands over the elements of a JSON array one by one, so that no list of them is held.
+struct Each<F>(F);
+
+impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            (self.0)(element);
+        }
+        Ok(())
+    }
+}
+
 /// The fields of a JSON object as they stand, repeats included.
 struct Raw<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -383,7 +449,7 @@ impl<'de> Deserialize<'de> for Raw<'de> {
         impl<'de> Visitor<'de> for FieldsVisitor {
             type Value = Raw<'de>;
 
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a JSON object")
             }
 
@@ -403,16 +469,6 @@ impl<'de> Deserialize<'de> for Raw<'de> {
 /// A field's name, borrowed where it holds no escape.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-fn fault(pointer: impl Into<String>, detail: impl Into<String>) -> Fault {
-    Fault { pointer: pointer.into(), detail: detail.into() }
-}
-
-/// A field's name inside a JSON pointer (RFC 6901), cut where it is absurdly long.
-fn escape(field: &str) -> String {
-    let short: String = field.chars().take(80).collect();
-    short.replace('~', "~0").replace('/', "~1")
-}
 
 /// What a JSON token is, in words.
 fn kind(token: &str) -> &'static str {

@@ -3,17 +3,18 @@
 //! A request comes in through `layers`, its body is read by [`body`] and [`extract`], one handler per file scores it,
 //! and every failure leaves through [`problem`].
 
-pub mod answer;
-pub mod body;
+mod answer;
+mod body;
 pub mod extract;
 mod invalid_json;
 mod layers;
-pub mod openapi;
+mod openapi;
 pub mod ops;
 pub mod problem;
 pub mod recall_id;
 pub mod recall_llm;
 pub mod recall_nonllm;
+mod work;
 
 use std::future::{Future, IntoFuture as _};
 use std::io;

@@ -22,4 +22,4 @@ use super::problem::{Code, Fault, ProblemBody};
     ),
     components(schemas(ProblemBody, Code, Fault))
 )]
-pub struct Spec;
+pub(super) struct Spec;

@@ -3,6 +3,7 @@
 //! Handlers return a [`Problem`]; [`render`] turns it into the body as the outermost step, where the request id is
 //! known, so that no handler can forget it.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use axum::Json;
@@ -135,6 +136,36 @@ pub struct Fault {
     pub detail: String,
 }
 
+/// The faults of one body: all of them counted, the first ones listed, so that a broken file of a million faults neither
+/// fills the memory nor comes back larger than it was.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// The first of them.
+    listed: Vec<Fault>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Faults {
+    const LISTED: usize = 100;
+
+    /// A single fault.
+    #[must_use]
+    pub fn one(pointer: impl Display, detail: impl Display) -> Self {
+        let mut faults = Self::default();
+        faults.note(pointer, detail);
+        faults
+    }
+
+    /// Adds a fault; its words are written only while there is room in the list.
+    pub fn note(&mut self, pointer: impl Display, detail: impl Display) {
+        self.count += 1;
+        if self.listed.len() < Self::LISTED {
+            self.listed.push(Fault { pointer: pointer.to_string(), detail: detail.to_string() });
+        }
+    }
+}
+
 /// A failed request, before it is put on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -174,21 +205,19 @@ impl Problem {
 
     /// A body that is understood but cannot be scored.
     #[must_use]
-    pub fn invalid_input(mut errors: Vec<Fault>) -> Self {
-        let faults = errors.len();
-        errors.truncate(LISTED_FAULTS);
-        let detail = match (faults, errors.as_slice()) {
+    pub fn invalid_input(faults: Faults) -> Self {
+        let Faults { listed, count } = faults;
+        let detail = match (count, listed.as_slice()) {
             (1, [only]) if only.pointer.is_empty() => only.detail.clone(),
             (1, [only]) => format!("{}: {}", only.pointer, only.detail),
-            (n, _) if n > LISTED_FAULTS => format!("The body has {n} faults; the first {LISTED_FAULTS} are listed."),
-            (n, _) => format!("The body has {n} faults."),
+            (count, listed) if count > listed.len() => {
+                format!("The body has {count} faults; the first {} are listed.", listed.len())
+            }
+            (count, _) => format!("The body has {count} faults."),
         };
-        Self { errors, ..Self::new(Code::InvalidInput, detail) }
+        Self { errors: listed, ..Self::new(Code::InvalidInput, detail) }
     }
 }
-
-/// How many faults an answer lists, so that a broken file does not come back larger than it was.
-const LISTED_FAULTS: usize = 100;
 
 /// The body of every answer that is not a success (RFC 9457).
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,16 +2,19 @@
 
 use std::num::NonZeroUsize;
 
-use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::App;
 use super::answer::{CutOffRecall, WarningBody};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
 use super::problem::{Problem, ProblemBody};
-use crate::recall::Units;
+use super::work::{json, work};
 use crate::recall::id::{self, Id};
+use crate::recall::{Stop, Units};
 
 /// What this route takes beside the sample's fields.
 pub const ROUTE: Route = Route { path: "/recall/id", options: &["k"] };
@@ -24,23 +27,12 @@ pub struct RecallIdRequest {
     pub id: Option<SampleId>,
     /// Ids of what was retrieved, best first; strings or integers. May be empty: then recall is 0. Also known as
     /// `retrieved_ids`.
-    pub retrieved_context_ids: Vec<ContextId>,
+    pub retrieved_context_ids: Vec<SampleId>,
     /// Ids of what should have been retrieved; strings or integers, at least one. Also known as `expected_ids`.
     #[schema(min_items = 1)]
-    pub reference_context_ids: Vec<ContextId>,
+    pub reference_context_ids: Vec<SampleId>,
     /// Report recall within the first k ids too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
-}
-
-/// An id: a string, or an integer of any size. `1` and `"1"` are the same id, `"01"` is another.
-#[derive(ToSchema)]
-#[schema(as = ContextId)]
-#[serde(untagged)]
-pub enum ContextId {
-    /// A string, compared letter by letter.
-    Text(String),
-    /// An integer, compared by its digits.
-    Integer(i64),
 }
 
 /// How many of the reference ids were retrieved.
@@ -147,10 +139,14 @@ fn read(body: &[u8]) -> Result<(Option<SampleId>, Ids<'_>), Problem> {
         (status = "5XX", description = "The service failed.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_id(JsonBody(body): JsonBody) -> Result<Json<RecallIdAnswer>, Problem> {
-    let (id, (retrieved, reference, cut_offs)) = read(&body)?;
-    let scored = id::recall(&retrieved, &reference, &cut_offs);
-    Ok(Json(RecallIdAnswer::new(id, scored)))
+pub async fn recall_id(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
+    let size = bytes.len();
+    let score = move |_: &Stop| {
+        let (id, (retrieved, reference, cut_offs)) = read(&bytes)?;
+        let scored = id::recall(&retrieved, &reference, &cut_offs);
+        json(&RecallIdAnswer::new(id, scored))
+    };
+    work(app.compute(), size, deadline, score).await
 }
 
 impl RecallIdAnswer {

@@ -1,9 +1,7 @@
 //! `POST /recall/llm`.
 
-use std::time::Instant;
-
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -12,6 +10,8 @@ use super::answer::{CutOffRecall, WarningBody};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
 use super::problem::{Problem, ProblemBody};
+use super::work::{json, work};
+use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
 use crate::recall::judge::{JudgeInfo, Usage};
 use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
@@ -213,9 +213,6 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
     blank.is_empty().then(|| Reference::of_claims(claims))
 }
 
-/// Up to so many bytes of context, evidence is checked where the request is handled; above, on a thread of its own.
-const CHECKED_IN_PLACE: usize = 256 * 1024;
-
 /// Recall of claims, by a judge
 ///
 /// The reference is cut into claims; a judge decides for each whether it can be attributed to the retrieved contexts.
@@ -270,17 +267,16 @@ const CHECKED_IN_PLACE: usize = 256 * 1024;
         (status = "5XX", description = "The service or the judge's backend failed. Nothing was scored.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_llm(State(app): State<App>, JsonBody(body): JsonBody) -> Result<Json<RecallLlmAnswer>, Problem> {
-    let deadline = Instant::now() + app.request_timeout();
-    let (id, sample, options) = read(&body)?;
-    drop(body);
+pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
+    let size = bytes.len();
+    let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&bytes)).await?;
     let judged = llm::judge(sample, app.judge(), deadline).await?;
-    let scored = if judged.weight() > CHECKED_IN_PLACE {
-        app.compute().run(deadline, move |_| judged.check(&options)).await??
-    } else {
-        judged.check(&options)?
+    let weight = judged.weight();
+    let check = move |stop: &Stop| {
+        let scored = judged.check(&options, stop)?;
+        json(&RecallLlmAnswer::new(id, scored))
     };
-    Ok(Json(RecallLlmAnswer::new(id, scored)))
+    work(app.checks(), size.max(weight), deadline, check).await
 }
 
 impl RecallLlmAnswer {

@@ -1,9 +1,7 @@
 //! `POST /recall/nonllm`.
 
-use std::time::Instant;
-
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,7 +9,8 @@ use super::App;
 use super::answer::{CutOffRecall, WarningBody};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::problem::{Code, Problem, ProblemBody};
+use super::problem::{Problem, ProblemBody};
+use super::work::json;
 use crate::recall::Units;
 use crate::recall::nonllm::{self, NonLlmOptions, NonLlmRecall, NonLlmVerdict, Threshold};
 use crate::recall::similarity::DistanceMeasure;
@@ -188,19 +187,20 @@ fn threshold(fields: &mut Fields<'_>) -> Threshold {
 )]
 pub async fn recall_nonllm(
     State(app): State<App>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<RecallNonLlmAnswer>, Problem> {
-    let deadline = Instant::now() + app.request_timeout();
-    let (id, (retrieved, reference, options)) = read(&body)?;
-    drop(body);
-    let (measure, threshold) = (options.distance_measure, options.threshold);
-    let compared = app.compute().run(deadline, move |stop| nonllm::recall(&retrieved, &reference, &options, stop));
-    let scored = compared.await?.map_err(|_| Problem::new(Code::DeadlineExceeded, "The comparison was stopped."))?;
-    Ok(Json(RecallNonLlmAnswer::new(id, measure, threshold, scored)))
+    JsonBody { bytes, deadline }: JsonBody,
+) -> Result<Response, Problem> {
+    // Comparing takes the product of the sizes, so even a small body may mean much work.
+    app.compute()
+        .run(deadline, move |stop| {
+            let (id, (retrieved, reference, options)) = read(&bytes)?;
+            let scored = nonllm::recall(&retrieved, &reference, &options, stop)?;
+            json(&RecallNonLlmAnswer::new(id, &options, scored))
+        })
+        .await?
 }
 
 impl RecallNonLlmAnswer {
-    fn new(id: Option<SampleId>, measure: DistanceMeasure, threshold: Threshold, scored: NonLlmRecall) -> Self {
+    fn new(id: Option<SampleId>, options: &NonLlmOptions, scored: NonLlmRecall) -> Self {
         let mut position = 0..;
         let verdict = |verdict: NonLlmVerdict| NonLlmVerdictBody {
             reference_context: position.next().unwrap_or_default(),
@@ -214,8 +214,8 @@ impl RecallNonLlmAnswer {
             score: scored.recall.score(),
             recalled: scored.recall.recalled(),
             total: scored.recall.total(),
-            distance_measure: measure.into(),
-            threshold: threshold.get(),
+            distance_measure: options.distance_measure.into(),
+            threshold: options.threshold.get(),
             verdicts: scored.verdicts.map(verdict).into_vec(),
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
             warnings: Vec::new(),

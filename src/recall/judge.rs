@@ -58,6 +58,11 @@ pub struct Verdicts(Units<Verdict>);
 
 impl Verdicts {
     /// The verdicts, in the order of the claims.
+    pub fn iter(&self) -> std::slice::Iter<'_, Verdict> {
+        self.0.iter()
+    }
+
+    /// The verdicts, in the order of the claims.
     #[must_use]
     pub fn into_units(self) -> Units<Verdict> {
         self.0
@@ -72,7 +77,7 @@ impl Ballot {
     /// An empty ballot with a place for every claim of `question`.
     #[must_use]
     pub fn of(question: &Question) -> Self {
-        Self(question.claims.clone().map(|_| None))
+        Self(Units(question.claims.iter().map(|_| None).collect()))
     }
 
     /// Fills the place of claim `number` (counted from 1). A number that is no claim's is dropped, never counted.
@@ -232,7 +237,8 @@ pub enum JudgeFault {
 pub struct JudgeError {
     /// Which row of the error contract.
     pub fault: JudgeFault,
-    /// What happened, for a person; holds no secret and no text of the sample.
+    /// What happened, for a person; holds no secret. A model's own words in it may quote the sample, so it goes to the caller
+    /// and into no log.
     pub detail: String,
     /// How long to wait before another try, when that is known to help.
     pub retry_after: Option<Duration>,

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
 use super::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Warning};
-use super::{Recall, RecallAt, Unit, Units, claims, rank};
+use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 
 /// The ground truth of one sample, as claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,21 +165,44 @@ pub async fn judge(sample: LlmSample, judge: &dyn Judge, deadline: Instant) -> R
 }
 
 impl Judged {
-    /// Bytes of context that checking may have to read and fold: above some hundred thousand it takes milliseconds.
+    /// About how many bytes checking has to read: every quote may be looked for in every context.
     #[must_use]
     pub fn weight(&self) -> usize {
-        self.question.contexts.iter().map(String::len).sum()
+        let context: usize = self.question.contexts.iter().map(String::len).sum();
+        let quotes: usize = self.judgement.verdicts.iter().map(|verdict| verdict.evidence.len()).sum();
+        context.saturating_mul(quotes)
     }
 
     /// Looks every quote up in the contexts, applies the rule for missing evidence, and counts.
     ///
     /// # Errors
     ///
-    /// When the judge broke its contract and gave another number of verdicts than there are claims.
-    pub fn check(self, options: &LlmOptions) -> Result<LlmRecall, JudgeError> {
+    /// When `stop` was raised, or when the judge broke its contract and gave another number of verdicts than there are
+    /// claims.
+    pub fn check(self, options: &LlmOptions, stop: &Stop) -> Result<LlmRecall, JudgeError> {
         let Self { question, judgement, judge, splitter } = self;
         let mut warnings = judgement.warnings;
-        let verdicts = check(&question, judgement.verdicts.into_units(), options.evidence, &mut warnings)?;
+        let verdicts = judgement.verdicts.into_units();
+        if verdicts.len() != question.claims.len() {
+            return Err(incomplete());
+        }
+        let haystack = Haystack::new(&question.contexts);
+        let mut checked = Vec::with_capacity(verdicts.len().get());
+        for ((verdict, claim), number) in verdicts.into_vec().into_iter().zip(question.claims.iter()).zip(1..) {
+            let evidence = verdict.evidence.iter().map(|citation| {
+                stop.check()?;
+                Ok(haystack.find(citation))
+            });
+            let evidence = evidence.collect::<Result<Vec<_>, Stopped>>().map_err(stopped)?;
+            let Verdict { attributed, reason, .. } = verdict;
+            let mut verdict = ClaimVerdict { claim: claim.clone(), attributed, reason, evidence };
+            if attributed && !verdict.has_evidence() {
+                verdict.attributed = options.evidence == EvidenceRule::Flag;
+                warnings.push(Warning::EvidenceMissing { claim: number });
+            }
+            checked.push(verdict);
+        }
+        let verdicts = Units::new(checked).ok_or_else(incomplete)?;
         if verdicts.len() == NonZeroUsize::MIN {
             warnings.push(Warning::SingleClaim);
         }
@@ -197,32 +220,8 @@ impl Judged {
     }
 }
 
-/// Puts each verdict beside its claim and looks its quotes up.
-fn check(
-    question: &Question,
-    verdicts: Units<Verdict>,
-    rule: EvidenceRule,
-    warnings: &mut Vec<Warning>,
-) -> Result<Units<ClaimVerdict>, JudgeError> {
-    if verdicts.len() != question.claims.len() {
-        return Err(incomplete());
-    }
-    let haystack = Haystack::new(&question.contexts);
-    let mut numbered = question.claims.iter().zip(1..);
-    let checked = verdicts.into_vec().into_iter().zip(&mut numbered).map(|(verdict, (claim, number))| {
-        let mut checked = ClaimVerdict {
-            claim: claim.clone(),
-            attributed: verdict.attributed,
-            reason: verdict.reason,
-            evidence: verdict.evidence.iter().map(|citation| haystack.find(citation)).collect(),
-        };
-        if checked.attributed && !checked.has_evidence() {
-            checked.attributed = rule == EvidenceRule::Flag;
-            warnings.push(Warning::EvidenceMissing { claim: number });
-        }
-        checked
-    });
-    Units::new(checked.collect()).ok_or_else(incomplete)
+fn stopped(_: Stopped) -> JudgeError {
+    JudgeError::new(JudgeFault::DeadlineExceeded, "the evidence was not checked before the request's deadline")
 }
 
 fn incomplete() -> JudgeError {
