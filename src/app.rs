@@ -6,13 +6,27 @@ use std::time::Duration;
 
 use crate::compute::Compute;
 use crate::config::{Config, JudgeSetting};
-use crate::http::ops::InfoLimits;
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
 use crate::providers::openai::{OpenAi, OpenAiConfig};
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::Judge;
 use crate::slots::Slots;
+
+/// The limits in force.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The largest body in bytes.
+    pub body: usize,
+    /// The longest that one request may take.
+    pub request_timeout: Duration,
+    /// The longest that one call to the judge's backend may take.
+    pub judge_timeout: Duration,
+    /// Samples judged at once.
+    pub judge_concurrency: usize,
+    /// Requests that may wait.
+    pub queue: usize,
+}
 
 /// What every handler works with. Cheap to clone; clones share all of it.
 #[derive(Clone)]
@@ -22,8 +36,7 @@ struct Parts {
     judge: Box<dyn Judge>,
     compute: Compute,
     checks: Compute,
-    limits: InfoLimits,
-    request_timeout: Duration,
+    limits: Limits,
     draining: AtomicBool,
 }
 
@@ -36,10 +49,10 @@ impl App {
     pub fn new(config: &Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let compute = Compute::new(config.queue);
         let judge = judge(config, &compute)?;
-        let limits = InfoLimits {
-            body_bytes: config.body_limit,
-            request_timeout_ms: milliseconds(config.request_timeout),
-            judge_timeout_ms: milliseconds(config.judge_timeout),
+        let limits = Limits {
+            body: config.body_limit,
+            request_timeout: config.request_timeout,
+            judge_timeout: config.judge_timeout,
             judge_concurrency: config.judge_concurrency,
             queue: config.queue,
         };
@@ -48,7 +61,6 @@ impl App {
             compute,
             checks: Compute::new(config.queue),
             limits,
-            request_timeout: config.request_timeout,
             draining: AtomicBool::new(false),
         })))
     }
@@ -74,20 +86,8 @@ impl App {
 
     /// The limits in force.
     #[must_use]
-    pub fn limits(&self) -> InfoLimits {
+    pub fn limits(&self) -> Limits {
         self.0.limits
-    }
-
-    /// The largest body in bytes.
-    #[must_use]
-    pub fn body_limit(&self) -> usize {
-        self.0.limits.body_bytes
-    }
-
-    /// The longest that one request may take.
-    #[must_use]
-    pub fn request_timeout(&self) -> Duration {
-        self.0.request_timeout
     }
 
     /// Is the service about to leave?
@@ -119,8 +119,4 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
     Ok(Box::new(ChatJudge::new(Arc::new(model), slots, asking)))
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -48,7 +48,9 @@ impl Compute {
         let slot = self.0.enter(deadline).await?;
         let stop = Arc::new(Stop::default());
         let _stop_when_dropped = RaiseOnDrop(Arc::clone(&stop));
+        let span = tracing::Span::current();
         let running = tokio::task::spawn_blocking(move || {
+            let _within = span.entered();
             let _slot = slot;
             work(&stop)
         });

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
 use crate::providers::secret::Secret;
 use crate::recall::similarity::nearest;
@@ -215,7 +216,7 @@ impl Config {
             queue: reader.read("queue", &cli.queue, "a number from 0 to 1000000", |text| within(text, 0, 1_000_000)),
             body_limit: reader.read("body_limit", &cli.body_limit, "a size from 1KiB to 4GiB, such as 32MiB", size),
             log: reader.read("log", &cli.log, "text or json", log_form),
-            log_filter: reader.variable("RUST_LOG").unwrap_or(DEFAULT_FILTER).to_owned(),
+            log_filter: reader.log_filter(),
         };
         config.check_together(&mut reader);
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
@@ -260,7 +261,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a setting with a flag. An empty value counts as not set; a bad one is noted and replaced by the default, so
+    /// Reads a setting with a flag. An empty value counts as not set; a bad one is noted and replaced by a stand-in, so
     /// that reading goes on to the next fault.
     fn read<T>(&mut self, id: &str, given: &str, expected: &str, read: impl Fn(&str) -> Option<T>) -> T
     where
@@ -277,6 +278,14 @@ impl Reader<'_> {
             self.faults.push(format!("--{flag} ({variable}): expected {expected}, found `{text}`"));
             T::fallback()
         })
+    }
+
+    fn log_filter(&mut self) -> String {
+        let filter = self.variable("RUST_LOG").unwrap_or(DEFAULT_FILTER).to_owned();
+        if let Err(error) = EnvFilter::try_new(&filter) {
+            self.faults.push(format!("RUST_LOG: expected a filter such as info or context_recall=debug: {error}"));
+        }
+        filter
     }
 
     fn variable(&self, name: &str) -> Option<&str> {

@@ -55,7 +55,7 @@ async fn serve(config: &Config) -> Result<(), Failure> {
         "listening on http://{}",
         listener.local_addr()?
     );
-    if config.judge != JudgeSetting::Embedded && !config.host.is_loopback() {
+    if config.judge != JudgeSetting::Embedded && config.openai_api_key.is_some() && !config.host.is_loopback() {
         tracing::warn!("whoever reaches this address can spend on the judge's key; keep it inside a private network");
     }
     http::serve(listener, app, leave, config.request_timeout).await?;

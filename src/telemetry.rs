@@ -18,7 +18,7 @@ pub fn start(config: &Config) -> Result<(), Box<dyn std::error::Error + Send + S
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(on_terminal);
     match config.log.unwrap_or(by_reader) {
         LogForm::Text => lines.with_target(false).try_init(),
-        LogForm::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init(),
+        LogForm::Json => lines.json().flatten_event(true).with_current_span(true).with_span_list(false).try_init(),
     }?;
     std::panic::set_hook(Box::new(log_panic));
     Ok(())

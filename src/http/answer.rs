@@ -28,7 +28,7 @@ impl From<RecallAt> for CutOffRecall {
 
 /// Something that the reader of a score should know.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Warning)]
+#[schema(as = RecallWarning)]
 pub struct WarningBody {
     /// Which kind.
     pub code: WarningCode,
@@ -53,10 +53,13 @@ pub enum WarningCode {
 impl From<Warning> for WarningBody {
     fn from(warning: Warning) -> Self {
         let (code, detail) = match warning {
-            Warning::EvidenceMissing { claim } => (
-                WarningCode::EvidenceMissing,
-                format!("The judge attributed claim {claim}, but none of its quotes stands in a context."),
-            ),
+            Warning::EvidenceMissing { claim, counts } => {
+                let counted = if counts { "it counts all the same" } else { "so it counts as not attributed" };
+                let detail = format!(
+                    "The judge attributed claim {claim}, but none of its quotes stands in a context; {counted}."
+                );
+                (WarningCode::EvidenceMissing, detail)
+            }
             Warning::AnswerInReasoning => (
                 WarningCode::AnswerInReasoning,
                 "The judge's answer stood where its reasoning belongs; it was read there.".to_owned(),

@@ -25,10 +25,10 @@ impl FromRequest<App> for JsonBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        let deadline = Instant::now() + app.request_timeout();
+        let deadline = Instant::now() + app.limits().request_timeout;
         refuse_query(request.uri().query())?;
         require_json(request.headers())?;
-        let read = tokio::time::timeout_at(deadline.into(), read(request, app.body_limit()));
+        let read = tokio::time::timeout_at(deadline.into(), read(request, app.limits().body));
         let bytes = read.await.map_err(|_| {
             Problem::new(Code::DeadlineExceeded, "The body had not arrived whole before the request's deadline.")
         })??;

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
+use tracing::{Instrument as _, Span};
 
 use super::problem::{Code, Problem, render};
 
@@ -53,24 +54,60 @@ fn panicked(_: Box<dyn Any + Send>) -> Response {
 }
 
 async fn access_log(request: Request, next: Next) -> Response {
-    let began = Instant::now();
-    let method = request.method().clone();
-    // The route's own pattern: a path that nobody serves may hold anything.
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let id = request.extensions().get::<RequestId>().map(|id| id.header_value().clone());
-    let response = next.run(request).await;
-    let status = response.status();
-    // Whole microseconds: more digits would only be noise.
-    let duration_ms = began.elapsed().as_micros() as f64 / 1000.0;
-    let request_id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
-    let route = route.as_deref().unwrap_or("-");
-    let code = response.extensions().get::<Code>().map_or("-", |code| code.name());
-    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
-        tracing::warn!(%method, route, status = status.as_u16(), code, duration_ms, request_id, "answered");
-    } else {
-        tracing::info!(%method, route, status = status.as_u16(), code, duration_ms, request_id, "answered");
-    }
+    let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    // On the level of errors, so that it is there whenever anything is logged: every line of a request carries its id.
+    let span = tracing::error_span!("request", request_id = id);
+    let mut entry = AccessEntry {
+        began: Instant::now(),
+        method: request.method().clone(),
+        // The route's own pattern: a path that nobody serves may hold anything.
+        route: request.extensions().get::<MatchedPath>().cloned(),
+        span: span.clone(),
+        answered: false,
+    };
+    let response = next.run(request).instrument(span).await;
+    entry.write(response.status(), response.extensions().get::<Code>().copied());
     response
+}
+
+/// One line of the access log; written as "left" when the client goes before the answer.
+struct AccessEntry {
+    began: Instant,
+    method: Method,
+    route: Option<MatchedPath>,
+    span: Span,
+    answered: bool,
+}
+
+impl AccessEntry {
+    fn write(&mut self, status: StatusCode, code: Option<Code>) {
+        self.answered = true;
+        let (method, route, duration_ms) = self.fields();
+        let (status, code) = (status.as_u16(), code.map_or("-", Code::name));
+        let _within = self.span.enter();
+        if status >= 500 && status != 503 {
+            tracing::warn!(%method, route, status, code, duration_ms, "answered");
+        } else {
+            tracing::info!(%method, route, status, code, duration_ms, "answered");
+        }
+    }
+
+    fn fields(&self) -> (&Method, &str, f64) {
+        // Whole microseconds: more digits would only be noise.
+        let duration_ms = self.began.elapsed().as_micros() as f64 / 1000.0;
+        (&self.method, self.route.as_ref().map_or("-", MatchedPath::as_str), duration_ms)
+    }
+}
+
+impl Drop for AccessEntry {
+    fn drop(&mut self) {
+        if !self.answered {
+            let (method, route, duration_ms) = self.fields();
+            let _within = self.span.enter();
+            tracing::info!(%method, route, duration_ms, "the client left before its answer");
+        }
+    }
 }
 
 /// Longest request id that is taken over from a caller.

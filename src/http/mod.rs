@@ -50,7 +50,7 @@ fn routes() -> OpenApiRouter<App> {
 ///
 /// Only when the document cannot be written as JSON.
 pub fn spec() -> serde_json::Result<String> {
-    let mut json = routes().into_openapi().to_pretty_json()?;
+    let mut json = serde_json::to_string_pretty(&openapi::document(&routes().into_openapi())?)?;
     json.push('\n');
     Ok(json)
 }
@@ -60,7 +60,10 @@ pub fn router(app: App) -> Router {
     let (router, spec) = routes().split_for_parts();
     let router = router
         .with_state(app)
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", spec))
+        .merge(
+            SwaggerUi::new("/docs")
+                .external_url_unchecked("/openapi.json", openapi::document(&spec).unwrap_or_default()),
+        )
         .fallback(|| async { Problem::new(Code::NotFound, "There is nothing at this path.").into_response() })
         .method_not_allowed_fallback(|| async {
             Problem::new(Code::MethodNotAllowed, "This path does not take this method.").into_response()

@@ -1,5 +1,7 @@
 //! What operators and their tools ask: is it alive, is it ready, what is it.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,6 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
+use crate::app::Limits;
 
 /// The process lives.
 #[derive(Serialize, ToSchema)]
@@ -86,7 +89,7 @@ pub struct InfoJudge {
 }
 
 /// The limits in force.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub struct InfoLimits {
     /// The largest body in bytes (`--body-limit`).
     pub body_bytes: usize,
@@ -110,6 +113,20 @@ pub async fn info(State(app): State<App>) -> Json<Info> {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
         judge: InfoJudge { provider: judge.provider, model: judge.model.clone(), prompt: judge.prompt },
-        limits: app.limits(),
+        limits: app.limits().into(),
     })
+}
+
+impl From<Limits> for InfoLimits {
+    fn from(limits: Limits) -> Self {
+        let Limits { body, request_timeout, judge_timeout, judge_concurrency, queue } = limits;
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            body_bytes: body,
+            request_timeout_ms: milliseconds(request_timeout),
+            judge_timeout_ms: milliseconds(judge_timeout),
+            judge_concurrency,
+            queue,
+        }
+    }
 }

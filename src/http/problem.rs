@@ -24,6 +24,7 @@ macro_rules! codes {
         /// Why a request failed. A closed list: clients may match on it, and a code is never renamed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
+        #[schema(as = ProblemCode)]
         pub enum Code {
             $($(#[doc = $doc])* $variant,)+
         }
@@ -80,7 +81,7 @@ codes! {
         "errors lists every fault with its place in the body.";
     /// The question does not fit the judge's window.
     ContextLengthExceeded: "context_length_exceeded", UNPROCESSABLE_ENTITY, false,
-        "Nothing was cut. Use a judge with a larger window, or send fewer or shorter contexts.";
+        "Nothing was cut. Use a judge with a larger window, send fewer or shorter contexts, or lower --judge-max-output-tokens where the room kept for the answer is what does not fit.";
     /// Our own queue is full, or the wait would outlast the deadline.
     Overloaded: "overloaded", SERVICE_UNAVAILABLE, true,
         "Wait as long as Retry-After says. --judge-concurrency and --queue set how much is taken in at once.";
@@ -127,6 +128,7 @@ codes! {
 
 /// One fault of a body: where, and what is expected there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ProblemFault)]
 pub struct Fault {
     /// Where in the body: a JSON pointer (RFC 6901); empty for the body as a whole.
     #[schema(example = "/retrieved_contexts/1")]

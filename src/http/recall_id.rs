@@ -42,6 +42,7 @@ pub struct RecallIdAnswer {
     #[schema(value_type = String, example = "id_based_context_recall")]
     pub metric: &'static str,
     /// The sample's id as sent, or null.
+    #[schema(required = true)]
     pub id: Option<SampleId>,
     /// `recalled / total`.
     #[schema(minimum = 0, maximum = 1)]

@@ -65,6 +65,7 @@ pub struct RecallLlmAnswer {
     #[schema(value_type = String, example = "context_recall")]
     pub metric: &'static str,
     /// The sample's id as sent, or null.
+    #[schema(required = true)]
     pub id: Option<SampleId>,
     /// `recalled / total`.
     #[schema(minimum = 0, maximum = 1)]
@@ -107,7 +108,7 @@ pub struct ClaimVerdictBody {
 
 /// A quote and where it stands.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Evidence)]
+#[schema(as = ClaimEvidence)]
 pub struct EvidenceBody {
     /// The retrieved context, counted from 0; null when the judge named none that exists.
     #[schema(required = true)]
@@ -127,7 +128,7 @@ pub struct EvidenceBody {
 
 /// How a quote was found.
 #[derive(Serialize, ToSchema)]
-#[schema(as = EvidenceMatch)]
+#[schema(as = ClaimEvidenceMatch)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchBody {
     /// Letter by letter.
@@ -140,7 +141,7 @@ pub enum MatchBody {
 
 /// Who decided, and by which question.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Judge)]
+#[schema(as = JudgeReceipt)]
 pub struct JudgeBody {
     /// `embedded`, or the provider asked.
     pub provider: &'static str,
@@ -162,7 +163,7 @@ pub struct JudgeBody {
 
 /// What an answer cost. A count that the backend did not report is null.
 #[derive(Serialize, ToSchema)]
-#[schema(as = Usage)]
+#[schema(as = JudgeUsage)]
 pub struct UsageBody {
     /// Calls sent to the backend, retries and repairs included.
     pub judge_calls: u64,

@@ -72,6 +72,7 @@ pub struct RecallNonLlmAnswer {
     #[schema(value_type = String, example = "non_llm_context_recall")]
     pub metric: &'static str,
     /// The sample's id as sent, or null.
+    #[schema(required = true)]
     pub id: Option<SampleId>,
     /// `recalled / total`.
     #[schema(minimum = 0, maximum = 1)]

@@ -50,14 +50,21 @@ impl ChatJudge {
         let _slot = self.slots.enter(deadline).await.map_err(overloaded)?;
         let mut round = Round::first(question, self.asking.output_ceiling);
         let mut repairs_left = self.asking.repairs;
+        let mut cut = None;
         loop {
-            let reply = self.model.ask(&round.request(question, self.asking.seed), deadline).await.map_err(failed)?;
+            let reply = match self.model.ask(&round.request(question, self.asking.seed), deadline).await {
+                Ok(reply) => reply,
+                // The first reply was cut and a longer one does not fit: what is true is that it was cut.
+                Err(error) if error.fault == ProviderFault::ContextLength => return Err(cut.unwrap_or(failed(error))),
+                Err(error) => return Err(failed(error)),
+            };
             let fault = match round.take(&reply) {
                 Ok(()) if round.asked.is_empty() => return round.close(reply.model),
                 Ok(()) => round.fault(),
                 Err(Useless::Final(error)) => return Err(error),
                 Err(Useless::Cut(error)) => {
-                    if round.grow(self.asking.output_ceiling) {
+                    if round.grow(reply.output_limit, self.asking.output_ceiling) {
+                        cut = Some(error);
                         continue;
                     }
                     return Err(error);
@@ -158,20 +165,20 @@ impl Round {
                     words,
                 ));
             }
-            Ending::Truncated => return Err(Useless::Cut(self.truncated(reply.tokens))),
+            Ending::Truncated => return Err(Useless::Cut(truncated(reply))),
             Ending::Whole => {}
         }
         let reading = if reply.text.trim().is_empty() {
             self.answer_in_reasoning(reply).ok_or_else(|| self.empty())?
         } else {
-            reply::read(&reply.text, &self.asked).map_err(|unreadable| self.unreadable(unreadable, reply.tokens))?
+            reply::read(&reply.text, &self.asked).map_err(|unreadable| self.unreadable(unreadable))?
         };
         for (number, verdict) in reading.verdicts {
             self.ballot.cast(number, verdict);
         }
         self.asked = self.ballot.open();
-        let wrongs: Vec<String> = reading.open.into_iter().map(|(_, wrong)| wrong).collect();
-        self.note = (!wrongs.is_empty()).then(|| format!("Not usable in the last answer: {}.", wrongs.join("; ")));
+        self.note =
+            (!reading.open.is_empty()).then(|| format!("Not usable in the last answer: {}.", wrongs(&reading.open)));
         Ok(())
     }
 
@@ -187,10 +194,11 @@ impl Round {
         })
     }
 
-    /// Makes more room for the next reply, once; says whether there is more.
-    fn grow(&mut self, ceiling: Option<u32>) -> bool {
+    /// Makes more room for the next reply, once; says whether there is more. A backend that was sent less than was wanted
+    /// takes no more, and one that was sent no limit has a limit of its own: the same request would be cut at the same place.
+    fn grow(&mut self, sent: Option<u32>, ceiling: Option<u32>) -> bool {
         let larger = self.output_limit.saturating_mul(GROWTH).min(ceiling.unwrap_or(u32::MAX));
-        let grows = !self.has_grown && larger > self.output_limit;
+        let grows = !self.has_grown && sent == Some(self.output_limit) && larger > self.output_limit;
         self.output_limit = larger;
         self.has_grown = true;
         grows
@@ -213,8 +221,11 @@ impl Round {
     }
 
     fn fault(&self) -> JudgeError {
-        let note = self.note.as_deref().unwrap_or("nothing usable was said of some claims");
-        let detail = format!("{} of the claims have no usable verdict. {note}", self.asked.len());
+        let note = self.note.as_deref().unwrap_or("Nothing usable was said of them.");
+        let detail = match self.asked.as_slice() {
+            [only] => format!("Claim {only} has no usable verdict. {note}"),
+            open => format!("{} claims have no usable verdict. {note}", open.len()),
+        };
         JudgeError::new(JudgeFault::OutputInvalid, detail)
     }
 
@@ -223,9 +234,12 @@ impl Round {
         Useless::AskAgain(error, "The last answer was empty. Answer with the JSON object.".to_owned())
     }
 
-    fn unreadable(&self, unreadable: Unreadable, tokens: Tokens) -> Useless {
+    fn unreadable(&self, unreadable: Unreadable) -> Useless {
         match unreadable {
-            Unreadable::Truncated => Useless::Cut(self.truncated(tokens)),
+            Unreadable::Truncated => {
+                let detail = "the reply breaks off, although the backend calls it whole";
+                Useless::Cut(JudgeError::new(JudgeFault::Truncated, detail))
+            }
             Unreadable::Empty => self.empty(),
             Unreadable::Invalid(what) => {
                 let note = format!("The last answer could not be used: {what}. Answer with the JSON object alone.");
@@ -233,17 +247,33 @@ impl Round {
             }
         }
     }
+}
 
-    fn truncated(&self, tokens: Tokens) -> JudgeError {
-        let thought = match (tokens.reasoning, tokens.output) {
-            (Some(reasoning), Some(output)) if reasoning > 0 && reasoning * 2 >= output => {
-                format!(", and {reasoning} of its {output} tokens went to reasoning")
-            }
-            _ => String::new(),
-        };
-        let detail = format!("the reply was cut at the limit of {} tokens{thought}", self.output_limit);
-        JudgeError::new(JudgeFault::Truncated, detail)
+/// Complaints that are spelt out; more would only be more of the same.
+const SPELT_OUT: usize = 8;
+
+/// What was wrong with which claim, in words for the model and for people.
+fn wrongs(open: &[(usize, String)]) -> String {
+    let mut words: Vec<String> =
+        open.iter().take(SPELT_OUT).map(|(number, wrong)| format!("claim {number}: {wrong}")).collect();
+    if open.len() > SPELT_OUT {
+        words.push(format!("and {} more claims", open.len() - SPELT_OUT));
     }
+    words.join("; ")
+}
+
+fn truncated(reply: &ChatReply) -> JudgeError {
+    let limit = match reply.output_limit {
+        Some(tokens) => format!("at the limit of {tokens} tokens"),
+        None => "at a limit of the backend's own".to_owned(),
+    };
+    let thought = match (reply.tokens.reasoning, reply.tokens.output) {
+        (Some(reasoning), Some(output)) if reasoning > 0 && reasoning.saturating_mul(2) >= output => {
+            format!(", and {reasoning} of its {output} tokens went to reasoning")
+        }
+        _ => String::new(),
+    };
+    JudgeError::new(JudgeFault::Truncated, format!("the reply was cut {limit}{thought}"))
 }
 
 fn cost(calls: u64, tokens: Tokens) -> Usage {

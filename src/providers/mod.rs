@@ -73,6 +73,9 @@ pub struct ChatReply {
     pub tokens: Tokens,
     /// Requests sent for this reply, failed tries included; at least 1.
     pub calls: u64,
+    /// The output limit that was really sent: smaller than asked for where the backend takes no more, `None` where it takes
+    /// none.
+    pub output_limit: Option<u32>,
     /// The answer's shape could not be asked for as wanted; what was asked instead, in words.
     pub downgraded: Option<&'static str>,
 }

@@ -95,14 +95,24 @@ impl OpenAi {
         let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
         let mut effort = self.transport.effort(deadline);
         let mut changes_left = MOST_CHANGES;
+        // What this question leaves of the model's window, where the backend counts our limit against it. Unlike the
+        // dialect it is true for this question alone.
+        let mut room = None;
         loop {
-            let post = Post { url: &self.endpoint, headers: &self.headers, body: body(request, &self.model, dialect)? };
+            let limit = dialect.output_limit(request.output_limit.min(room.unwrap_or(u32::MAX)));
+            let post =
+                Post { url: &self.endpoint, headers: &self.headers, body: body(request, &self.model, dialect, limit)? };
             let may_change = changes_left > 0;
-            let heard = effort.send(&post, |reply| hear(reply, request, dialect, may_change)).await?;
+            let heard = effort.send(&post, |reply| hear(reply, limit, dialect, may_change)).await?;
             match heard {
                 Heard::Change(next) => {
                     tracing::debug!(from = ?dialect, to = ?next, "the backend refused a field and is asked without it");
                     dialect = next;
+                    changes_left -= 1;
+                }
+                Heard::Room(tokens) => {
+                    tracing::debug!(tokens, "the answer's limit is lowered to what the window leaves");
+                    room = Some(tokens);
                     changes_left -= 1;
                 }
                 Heard::Completion(completion) => {
@@ -114,6 +124,7 @@ impl OpenAi {
                         model: completion.model,
                         tokens: if effort.is_uncounted() { Tokens::default() } else { completion.tokens },
                         calls: effort.calls(),
+                        output_limit: limit,
                         downgraded: dialect.downgraded(),
                     });
                 }
@@ -149,14 +160,21 @@ impl ChatModel for OpenAi {
 enum Heard {
     Completion(Completion),
     Change(Dialect),
+    /// The prompt fits, and this many tokens are left for the answer.
+    Room(u32),
 }
 
-fn hear(reply: &Reply, request: &ChatRequest, dialect: Dialect, may_change: bool) -> Result<Heard, Refusal> {
-    let sent_limit = dialect.output_limit(request.output_limit);
+fn hear(reply: &Reply, sent_limit: Option<u32>, dialect: Dialect, may_change: bool) -> Result<Heard, Refusal> {
     let refusal = match completion::read(reply, sent_limit) {
         Ok(completion) => return Ok(Heard::Completion(completion)),
         Err(refusal) => refusal,
     };
+    if may_change
+        && refusal.fault == ProviderFault::ContextLength
+        && let Some(room) = sent_limit.and_then(|sent| dialect::room_for_answer(&refusal.said, sent))
+    {
+        return Ok(Heard::Room(room));
+    }
     let about_the_request = matches!(refusal.status, Some(400 | 422)) && refusal.fault == ProviderFault::Other;
     let next = (may_change && about_the_request).then(|| dialect.after(&refusal.said, sent_limit)).flatten();
     next.map(Heard::Change).ok_or(refusal)
@@ -231,9 +249,8 @@ struct NamedSchema<'a> {
     schema: &'a RawValue,
 }
 
-fn body(request: &ChatRequest, model: &str, dialect: Dialect) -> Result<String, ProviderError> {
-    let ChatRequest { system, turns, schema, output_limit, temperature, seed } = request;
-    let limit = dialect.output_limit(*output_limit);
+fn body(request: &ChatRequest, model: &str, dialect: Dialect, limit: Option<u32>) -> Result<String, ProviderError> {
+    let ChatRequest { system, turns, schema, output_limit: _, temperature, seed } = request;
     let system = Message { role: "system", content: system };
     let turns = turns.iter().map(|turn| match turn {
         Turn::User(content) => Message { role: "user", content },

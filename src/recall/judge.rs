@@ -182,6 +182,8 @@ pub enum Warning {
     EvidenceMissing {
         /// The claim's number, counted from 1.
         claim: usize,
+        /// Does it count as attributed all the same?
+        counts: bool,
     },
     /// The answer stood in the model's reasoning, its content was empty.
     AnswerInReasoning,

@@ -198,7 +198,7 @@ impl Judged {
             let mut verdict = ClaimVerdict { claim: claim.clone(), attributed, reason, evidence };
             if attributed && !verdict.has_evidence() {
                 verdict.attributed = options.evidence == EvidenceRule::Flag;
-                warnings.push(Warning::EvidenceMissing { claim: number });
+                warnings.push(Warning::EvidenceMissing { claim: number, counts: verdict.attributed });
             }
             checked.push(verdict);
         }

@@ -223,7 +223,8 @@ async fn a_repair_asks_for_what_is_missing_alone_and_keeps_what_was_paid_for() {
     );
     let asked = data(&backend.bodies().await[1]);
     assert_eq!(asked["claims"], json!([{ "n": 2, "text": "It opened in 1889." }]));
-    assert!(asked["note"].as_str().unwrap().contains("partially"), "{asked:#}");
+    let note = "Not usable in the last answer: claim 2: attributed was \"partially\", must be true or false.";
+    assert_eq!(asked["note"], note);
 }
 
 #[tokio::test]
@@ -252,6 +253,37 @@ async fn a_cut_reply_gets_one_try_with_more_room_and_never_above_the_ceiling() {
     let problem = service.post("/recall/llm", &eiffel()).await.problem(502, "judge_truncated");
     assert!(problem["detail"].as_str().unwrap().contains("300 tokens"), "{problem:#}");
     assert_eq!(backend.calls().await, 1, "no more room, no second call");
+}
+
+/// vLLM counts the room kept for the answer against the window.
+#[tokio::test]
+async fn a_limit_that_the_window_has_no_room_for_is_lowered_and_the_sample_scored() {
+    let refusal = |sent: u32| {
+        let message = format!(
+            "This model's maximum context length is 2048 tokens. However, you requested {} tokens (1500 in the messages, {sent} in the completion).",
+            1500 + sent
+        );
+        wiremock::ResponseTemplate::new(400).set_body_json(json!({ "error": { "message": message, "code": 400 } }))
+    };
+    let backend = Backend::replying(vec![refusal(1024), said(&verdicts(&[true, false]))]).await;
+    let answer = Service::asking(&backend.url(), &[]).post("/recall/llm", &eiffel()).await.ok();
+    assert_eq!(answer["score"], 0.5);
+    let limits: Vec<_> = backend.bodies().await.iter().map(|body| body["max_tokens"].clone()).collect();
+    assert_eq!(limits, [1024, 2048 - 1500 - 16]);
+
+    // Cut with the room that there is: no second call with the same room, and the truth in the detail.
+    let backend = Backend::replying(vec![refusal(1024), ended("{\"verdicts\":[{", "length")]).await;
+    let problem =
+        Service::asking(&backend.url(), &[]).post("/recall/llm", &eiffel()).await.problem(502, "judge_truncated");
+    assert!(problem["detail"].as_str().unwrap().contains("532 tokens"), "{problem:#}");
+    assert_eq!(backend.calls().await, 2);
+
+    // A longer reply does not fit at all: what is true is that the first was cut.
+    let too_long =
+        json!({ "error": { "message": "the prompt exceeds the context window", "code": "context_length_exceeded" } });
+    let refused = wiremock::ResponseTemplate::new(400).set_body_json(too_long);
+    let backend = Backend::replying(vec![ended("{\"verdicts\":[{", "length"), refused]).await;
+    Service::asking(&backend.url(), &[]).post("/recall/llm", &eiffel()).await.problem(502, "judge_truncated");
 }
 
 #[tokio::test]

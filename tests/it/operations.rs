@@ -73,7 +73,7 @@ async fn the_log_tells_what_happened_and_nothing_of_what_was_sent() {
         ("-", 404, "not_found"),
     ];
     assert_eq!(told, expected.map(|(route, status, code)| (json!(route), json!(status), json!(code))));
-    assert!(answered.iter().all(|line| line["duration_ms"].is_number() && line["request_id"].is_string()));
+    assert!(answered.iter().all(|line| line["duration_ms"].is_number() && line["span"]["request_id"].is_string()));
 }
 
 #[tokio::test]
@@ -161,8 +161,10 @@ fn a_port_in_use_is_said_plainly() {
 
 #[tokio::test]
 async fn an_open_door_to_a_paid_judge_is_warned_of() {
-    let service =
-        Process::start(&["--judge", "openai/m", "--host", "0.0.0.0"], &[("OPENAI_BASE_URL", "http://127.0.0.1:9")]);
+    let service = Process::start(
+        &["--judge", "openai/m", "--host", "0.0.0.0"],
+        &[("OPENAI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_API_KEY", "sk-x")],
+    );
     service.signal("TERM");
     let (_, log) = service.end(Duration::from_secs(5));
     assert!(log.contains("whoever reaches this address"), "{log}");
@@ -216,6 +218,47 @@ fn help_and_version_are_printed() {
         String::from_utf8(version.stdout).unwrap().trim(),
         concat!("context-recall ", env!("CARGO_PKG_VERSION"))
     );
+}
+
+/// A body that does not arrive is answered at the request's deadline.
+#[tokio::test]
+async fn a_body_that_drips_is_not_waited_for() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let service = Process::start(&["--request-timeout", "300ms"], &[]);
+    let mut client = tokio::net::TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let head = "POST /recall/id HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = tokio::time::timeout(Duration::from_secs(10), client.read(&mut answer)).await.unwrap().unwrap();
+    let answer = String::from_utf8_lossy(&answer[..read]);
+    assert!(answer.starts_with("HTTP/1.1 504") && answer.contains("deadline_exceeded"), "{answer}");
+}
+
+/// A large request does not hold up a small one.
+#[tokio::test]
+async fn heavy_bodies_do_not_hold_up_the_probes() {
+    let service = Process::start(&[], &[]);
+    let ids = (0..400_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let body = format!(r#"{{"retrieved_context_ids": [{ids}], "reference_context_ids": [{ids}]}}"#);
+    let heavy: Vec<_> = (0..4)
+        .map(|_| {
+            let (url, body) = (service.url.clone(), body.clone());
+            tokio::spawn(async move { post(&url, "/recall/id", body).await.status() })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut probes = 0;
+    while !heavy.iter().all(tokio::task::JoinHandle::is_finished) {
+        let asked = std::time::Instant::now();
+        assert_eq!(reqwest::get(format!("{}/healthz", service.url)).await.unwrap().status(), 200);
+        // Generous: the machine may be busy with other tests. On the async threads this took as long as the bodies do.
+        assert!(asked.elapsed() < Duration::from_secs(2), "a probe took {:?}", asked.elapsed());
+        probes += 1;
+    }
+    assert!(probes > 0);
+    for answer in heavy {
+        assert_eq!(answer.await.unwrap(), 200);
+    }
 }
 
 /// A comparison that would take hours ends at the request's deadline and gives its place back.

@@ -384,7 +384,6 @@ fn evidence_and_reasons() {
             r#"[{"context":0,"quote":"a"},{"context":-1,"quote":"b"},{"context":null,"quote":"c"},{"context":"kontext 1","quote":"d"},{"context":1.5,"quote":"é"},{"context":"ééééé1","quote":"f"}]"#,
             ["a", "b", "c", "d", "é", "f"].map(|quote| cite(None, quote)).to_vec(),
         ),
-        (r#"[{"context":1,"context":2,"quote":"a"}]"#, vec![]),
         ("null", vec![]),
         ("[]", vec![]),
         ("true", vec![]),
@@ -392,6 +391,12 @@ fn evidence_and_reasons() {
         let text = format!(r#"{{"verdicts":[{{"n":1,"evidence":{evidence},"attributed":true}}]}}"#);
         let reading = read(&text, &[1]).unwrap();
         assert_eq!(reading.verdicts[0].1.evidence, expected, "{evidence}");
+    }
+
+    for evidence in [r#"[{"context":1,"context":2,"quote":"a"}]"#, r#"{"quote":"a","QUOTE":"b"}"#] {
+        let text = format!(r#"{{"verdicts":[{{"n":1,"evidence":{evidence},"attributed":true}}]}}"#);
+        let open = read(&text, &[1]).unwrap().open;
+        assert_eq!(open, [(1, "a key stands twice in its entry".to_owned())], "{evidence}");
     }
 
     let many = vec![r#"{"context":1,"quote":"a"}"#; 1000].join(",");

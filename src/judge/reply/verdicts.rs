@@ -75,7 +75,7 @@ fn one_answer(answer: &Answer<'_>, asked: &BTreeMap<usize, Option<Outcome>>) -> 
 }
 
 fn entry(fields: &[(String, Value<'_>)]) -> Outcome {
-    if has_key_twice(fields) {
+    if has_key_twice(fields) || cited(fields).any(has_key_twice) {
         return Err("a key stands twice in its entry".to_owned());
     }
     let attributed = field(fields, "attributed").ok_or("attributed is missing")?;
@@ -88,6 +88,16 @@ fn entry(fields: &[(String, Value<'_>)]) -> Outcome {
         },
         evidence: field(fields, "evidence").map(citations).unwrap_or_default(),
     })
+}
+
+/// The objects that an entry cites as evidence.
+fn cited<'a, 'v>(fields: &'a [(String, Value<'v>)]) -> impl Iterator<Item = &'a [(String, Value<'v>)]> {
+    let evidence = field(fields, "evidence");
+    let listed = match evidence {
+        Some(Value::List(items)) => items.as_slice(),
+        _ => evidence.map_or(&[][..], std::slice::from_ref),
+    };
+    listed.iter().filter_map(object)
 }
 
 /// Yes or no, if the value says exactly one of them.
@@ -144,7 +154,7 @@ fn whole_number(value: &Value<'_>) -> Option<usize> {
     whole
 }
 
-/// What a verdict cites, as far as it can be read: nothing here makes a verdict unusable.
+/// What a verdict cites, as far as it can be read: what cannot be read is left out.
 fn citations(value: &Value<'_>) -> Vec<Citation> {
     match value {
         Value::List(items) => items.iter().filter_map(citation).take(MOST_CITATIONS).collect(),
@@ -155,7 +165,7 @@ fn citations(value: &Value<'_>) -> Vec<Citation> {
 fn citation(value: &Value<'_>) -> Option<Citation> {
     let (context, quote) = match value {
         Value::Text(quote) => (None, quote),
-        Value::Object(fields) if !has_key_twice(fields) => match field(fields, "quote")? {
+        Value::Object(fields) => match field(fields, "quote")? {
             Value::Text(quote) => (field(fields, "context").and_then(context_number), quote),
             _ => return None,
         },
