@@ -1,7 +1,7 @@
 //! How well a stretch of context carries a sentence of a claim: what it covers, and what speaks against it.
 
 use super::claim::{Sentence, Unit};
-use super::index::{NEGATED, PLAIN};
+use super::index::{NEGATED, PLAIN, Segment};
 use super::text::Kind;
 
 /// What a word with the same beginning counts, beside 1 for the same stem.
@@ -13,6 +13,15 @@ const TURNED: f32 = 0.5;
 /// What one objection costs in [`Weighing::score`]. Enough that full coverage with an objection falls below every
 /// threshold in `decision`.
 const OBJECTION: f32 = 0.5;
+
+/// A name that opens a sentence is at most this many words long.
+const OPENING_WORDS: usize = 2;
+
+/// The same in pairs of characters.
+const OPENING_PAIRS: usize = 6;
+
+/// With fewer words of weight after the opening, too little is alike to say that the rest is.
+const LEAST_REST: usize = 2;
 
 /// What was seen of one unit in some stretch of context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,11 +67,15 @@ pub(super) struct Weighing {
     pub(super) opposites: Vec<usize>,
     /// One side negates what the other states.
     pub(super) turned: bool,
+    /// The stretch says the same, but of another: it has another name where the sentence opens with one.
+    pub(super) swapped: bool,
 }
 
 impl Weighing {
     /// Weighs what was `seen` in a stretch, and in the `whole` context around it, against `sentence`.
-    pub(super) fn of(sentence: &Sentence, seen: &[Sight], whole: &[Sight]) -> Self {
+    ///
+    /// `stretch` are the segments, for names that stand in the place of the sentence's.
+    pub(super) fn of(sentence: &Sentence, seen: &[Sight], whole: &[Sight], stretch: &[Segment]) -> Self {
         let sights = || sentence.units.iter().zip(seen).enumerate();
         let pick = |wanted: &dyn Fn(&Unit, Sight) -> bool| -> Vec<usize> {
             sights().filter(|(_, (unit, sight))| wanted(unit, **sight)).map(|(number, _)| number).collect()
@@ -78,6 +91,7 @@ impl Weighing {
             names,
             opposites: pick(&|_, sight| sight.opposite && sight.exact == 0),
             turned: is_turned(sentence, seen),
+            swapped: is_swapped(sentence, seen, whole, stretch),
         }
     }
 
@@ -85,7 +99,7 @@ impl Weighing {
     ///
     /// Such windows are not held against each other: their number must never hurt.
     pub(super) fn of_agreeing(sentence: &Sentence, seen: &[Sight]) -> Self {
-        Self { opposites: Vec::new(), turned: false, ..Self::of(sentence, seen, seen) }
+        Self { opposites: Vec::new(), turned: false, ..Self::of(sentence, seen, seen, &[]) }
     }
 
     /// Coverage less what the objections cost: from -1 to 1, and the higher the better carried.
@@ -97,7 +111,7 @@ impl Weighing {
 
     /// Nothing in the stretch contradicts what it covers. More context can supply what is missing, but not this.
     pub(super) fn agrees(&self) -> bool {
-        self.opposites.is_empty() && !self.turned
+        self.opposites.is_empty() && !self.turned && !self.swapped
     }
 }
 
@@ -112,4 +126,28 @@ fn is_turned(sentence: &Sentence, seen: &[Sight]) -> bool {
         }
     }
     turned > met * TURNED
+}
+
+/// Does the stretch say what the sentence says, but of something else?
+///
+/// The first word's capital says nothing, and most first words that a context lacks are no names. So it takes all three:
+/// the context lacks the opening, the stretch has all the rest, and a word there that the sentence lacks stands where
+/// the opening would, at the start or just before what follows it.
+fn is_swapped(sentence: &Sentence, seen: &[Sight], whole: &[Sight], stretch: &[Segment]) -> bool {
+    let Some(opener) = sentence.units.first().filter(|_| sentence.opens_with_name) else { return false };
+    let longest = if opener.kind == Kind::Pair { OPENING_PAIRS } else { OPENING_WORDS };
+    let absent = whole.iter().take_while(|sight| sight.credit() == 0.0).count();
+    if absent == 0 || absent > longest {
+        return false;
+    }
+    let mut rest = sentence.units.iter().zip(seen).skip(absent);
+    let heavy = rest.clone().filter(|(unit, _)| unit.is_heavy()).count();
+    if heavy < LEAST_REST || rest.any(|(unit, sight)| unit.is_heavy() && sight.credit() == 0.0) {
+        return false;
+    }
+    let next = sentence.units.get(absent);
+    stretch.iter().flat_map(|segment| &segment.names).any(|name| {
+        let in_place = name.first || next.is_some_and(|next| next.matches(name.next));
+        in_place && !sentence.units.iter().any(|unit| unit.matches(name.keys))
+    })
 }

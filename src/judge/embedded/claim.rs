@@ -52,6 +52,8 @@ pub(super) struct Sentence {
     pub(super) units: Vec<Unit>,
     /// The sum of their weights, above 0.
     pub(super) weight: f32,
+    /// Does it open with a word that may be a name? Capitals do not tell: every sentence opens with one.
+    pub(super) opens_with_name: bool,
 }
 
 /// Something that a context should say.
@@ -78,6 +80,11 @@ pub(super) struct Unit {
 }
 
 impl Unit {
+    /// Is a token with these keys this unit, or a form of it?
+    pub(super) fn matches(&self, (exact, near): (Option<Key>, Option<Key>)) -> bool {
+        exact == Some(self.exact) || (near.is_some() && near == self.near)
+    }
+
     /// Does it carry meaning of its own?
     pub(super) fn is_heavy(&self) -> bool {
         self.weight > KANA
@@ -131,12 +138,34 @@ fn sentence(segment: &str, vocabulary: &mut Vocabulary) -> Sentence {
             },
             exact,
             near: beginning(token).map(|key| vocabulary.enter(key)),
-            opposites: words::opposites(&token.key).into_iter().map(|key| vocabulary.enter(key)).collect(),
+            opposites: words::opposites(&token.key).iter().map(|key| vocabulary.enter(key.clone())).collect(),
             written,
         });
     }
     let weight = units.iter().map(|unit| unit.weight).sum();
-    Sentence { units, weight }
+    let opens_with_name = !headline && reading.tokens.first().is_some_and(|token| may_be_name(&reading, token));
+    Sentence { units, weight, opens_with_name }
+}
+
+/// Might `token` of `reading` name something? A capital or, in scripts that have none, any word of some weight.
+pub(super) fn may_be_name(reading: &Reading, token: &Token) -> bool {
+    let written = reading.written(token);
+    let cased = written.starts_with(|c: char| c.is_lowercase() || c.is_uppercase());
+    match token.kind {
+        Kind::Word => {
+            written.chars().nth(1).is_some()
+                && (!cased || is_capitalised(token, &written))
+                && !is_light(token, &written)
+                && !words::is_opener(&written.to_lowercase())
+        }
+        Kind::Pair => written.chars().nth(1).is_some() && !words::is_dense_pronoun(&written),
+        Kind::Number | Kind::Negator => false,
+    }
+}
+
+/// Does `token` of `reading` say too little for anything to depend on it?
+pub(super) fn is_slight(reading: &Reading, token: &Token) -> bool {
+    token.kind == Kind::Negator || is_light(token, &reading.written(token))
 }
 
 fn is_capitalised(token: &Token, written: &str) -> bool {

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use super::checks::{Sight, Weighing};
 use super::claim::{Sentence, Unit};
-use super::index::{Index, Segment};
-use super::text::{self, Kind};
+use super::index::Index;
+use super::repeats::Repeats;
+use super::text::Kind;
 use super::window::{Best, Search, WORTH, Window};
 use crate::recall::judge::{Citation, Question, Verdict};
 use crate::recall::{Stop, Stopped};
@@ -38,6 +39,7 @@ pub(super) fn assess(
     claim: &str,
     sentences: &[Sentence],
     index: &Index,
+    repeats: &mut Repeats<'_>,
     stop: &Stop,
 ) -> Result<Assessment, Stopped> {
     let mut weakest: Option<Finding> = None;
@@ -57,8 +59,7 @@ pub(super) fn assess(
         let verdict = Verdict { attributed: true, reason: reason.clone(), evidence };
         return Ok(Assessment { verdict, score: *score });
     }
-    // Emoji have no units, and a sentence's length may cut it in the context elsewhere than in the claim.
-    if let Some(quote) = repeated(question, index, claim, sentences.is_empty(), stop)? {
+    if let Some(quote) = repeats.of(claim, stop)? {
         let verdict = Verdict { attributed: true, reason: COVERED.to_owned(), evidence: vec![quote] };
         return Ok(Assessment { verdict, score: 1.0 });
     }
@@ -115,7 +116,7 @@ fn find(sentence: &Sentence, index: &Index, stop: &Stop) -> Result<Finding, Stop
         }
     }
     let none = vec![Sight::default(); sentence.units.len()];
-    let weighing = closest.map_or_else(|| Weighing::of(sentence, &none, &none), |window| window.weighing);
+    let weighing = closest.map_or_else(|| Weighing::of(sentence, &none, &none, &[]), |window| window.weighing);
     Ok(Finding { score: weighing.score(), reason: objection(sentence, &weighing, index), windows: Vec::new() })
 }
 
@@ -137,36 +138,6 @@ fn cite(question: &Question, index: &Index, segments: &Range<usize>) -> Option<C
     Some(Citation { context: Some(first.context), quote: quote.to_owned() })
 }
 
-/// The first context, or segment of one, that says the claim and nothing else; with `within`, that holds it anywhere.
-fn repeated(
-    question: &Question,
-    index: &Index,
-    claim: &str,
-    within: bool,
-    stop: &Stop,
-) -> Result<Option<Citation>, Stopped> {
-    let sought: String = text::essence(claim).collect();
-    let says = |text: &str| text::essence(text).eq(sought.chars());
-    // A claim of negators alone, such as `No.`, would be found inside `know.`
-    let within = within && !sought.is_empty() && !sought.chars().any(char::is_alphanumeric);
-    for (context, text) in question.passages() {
-        stop.check()?;
-        if says(text) || (within && text::essence(text).collect::<String>().contains(&sought)) {
-            return Ok(Some(Citation { context: Some(context), quote: text.trim().to_owned() }));
-        }
-    }
-    for (number, Segment { context, range }) in index.segments.iter().enumerate() {
-        if number % 1024 == 0 {
-            stop.check()?;
-        }
-        let text = question.contexts.get(*context).and_then(|text| text.get(range.clone())).unwrap_or_default();
-        if says(text) {
-            return Ok(Some(Citation { context: Some(*context), quote: text.trim().to_owned() }));
-        }
-    }
-    Ok(None)
-}
-
 /// Says in words what kept the closest window from carrying the sentence.
 fn objection(sentence: &Sentence, weighing: &Weighing, index: &Index) -> String {
     let unheard = |number: &usize| {
@@ -174,6 +145,8 @@ fn objection(sentence: &Sentence, weighing: &Weighing, index: &Index) -> String 
         let keys = [Some(unit.exact), unit.near];
         unit.is_heavy() && keys.into_iter().flatten().all(|key| index.places(key).is_empty())
     };
+    let missing =
+        || -> Vec<usize> { weighing.missing.iter().copied().filter(|n| sentence.units[*n].is_heavy()).collect() };
     let nowhere: Vec<usize> = weighing.missing.iter().copied().filter(unheard).collect();
     if weighing.coverage < ENOUGH && nowhere.iter().any(|number| !weighing.numbers.contains(number)) {
         format!("the contexts say nothing of: {}", name(sentence, &nowhere))
@@ -182,6 +155,8 @@ fn objection(sentence: &Sentence, weighing: &Weighing, index: &Index) -> String 
         format!("{} {verb} not occur in the passage", name(sentence, &weighing.numbers))
     } else if !weighing.names.is_empty() {
         format!("the passage does not name: {}", name(sentence, &weighing.names))
+    } else if weighing.swapped {
+        format!("the passage says it of another than: {}", name(sentence, &missing()))
     } else if !weighing.opposites.is_empty() {
         format!("the passage says the opposite of: {}", name(sentence, &weighing.opposites))
     } else if weighing.turned {
@@ -189,8 +164,7 @@ fn objection(sentence: &Sentence, weighing: &Weighing, index: &Index) -> String 
         let reason = if denies { "the claim negates what the passage says" } else { "the passage negates it" };
         reason.to_owned()
     } else {
-        let missing: Vec<usize> = weighing.missing.iter().copied().filter(|n| sentence.units[*n].is_heavy()).collect();
-        format!("no passage says all of it; missing: {}", name(sentence, &missing))
+        format!("no passage says all of it; missing: {}", name(sentence, &missing()))
     }
 }
 

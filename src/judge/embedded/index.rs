@@ -12,6 +12,9 @@ pub(super) const PLAIN: u8 = 1;
 /// A key stands in the segment, near a negator.
 pub(super) const NEGATED: u8 = 2;
 
+/// As many words of a segment are kept as possible names.
+const NAMES: usize = 16;
+
 /// One segment of one context.
 #[derive(Debug)]
 pub(super) struct Segment {
@@ -19,6 +22,19 @@ pub(super) struct Segment {
     pub(super) context: usize,
     /// Where in it, in bytes.
     pub(super) range: Range<usize>,
+    /// The first of its words that may be names.
+    pub(super) names: Vec<Name>,
+}
+
+/// A word of a segment that may be a name. A key is `None` where no claim looks for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    /// Does nothing of weight stand before it?
+    pub(super) first: bool,
+    /// The word: itself, and words that begin as it does.
+    pub(super) keys: (Option<Key>, Option<Key>),
+    /// The same of what follows it.
+    pub(super) next: (Option<Key>, Option<Key>),
 }
 
 /// Where each key of a vocabulary stands. Its size is bounded by the tokens of the contexts.
@@ -39,14 +55,27 @@ impl Index {
             stop.check()?;
             for range in segments::segments(text) {
                 stop.check()?;
-                for token in text::read(&text[range.clone()]).tokens {
+                let reading = text::read(&text[range.clone()]);
+                let mut names: Vec<Name> = Vec::new();
+                let mut first = true;
+                let mut named = false;
+                for token in &reading.tokens {
                     let flag = if token.negated { NEGATED } else { PLAIN };
-                    let near = claim::beginning(&token).and_then(|key| vocabulary.find(&key));
-                    for key in vocabulary.find(&token.key).into_iter().chain(near) {
+                    let near = claim::beginning(token).and_then(|key| vocabulary.find(&key));
+                    let exact = vocabulary.find(&token.key);
+                    for key in exact.into_iter().chain(near) {
                         post(&mut postings[key], cut.len(), flag);
                     }
+                    if let Some(before) = names.last_mut().filter(|_| named) {
+                        before.next = (exact, near);
+                    }
+                    named = names.len() < NAMES && claim::may_be_name(&reading, token);
+                    if named {
+                        names.push(Name { first, keys: (exact, near), next: (None, None) });
+                    }
+                    first = first && claim::is_slight(&reading, token);
                 }
-                cut.push(Segment { context, range });
+                cut.push(Segment { context, range, names });
             }
         }
         Ok(Self { segments: cut, postings })

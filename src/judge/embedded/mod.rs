@@ -2,11 +2,13 @@
 //!
 //! It reads no meaning, it compares words. A sentence of a claim is attributed when some window of neighbouring
 //! sentences of one context covers enough of its words, and nothing there speaks against it: no number that is missing,
-//! no name that the context never gives, no negation on one side only, no opposite. Several contexts may cover a
+//! no name that the context never gives, no other name in the place of the first word, no negation on one side only, no
+//! opposite. Several contexts may cover a
 //! sentence together, at a higher price.
 //!
 //! A request passes through the rooms in this order: `claim` takes the claims apart, `index` reads the contexts
-//! once for all of them, `window` searches, `checks` weighs a window, `decision` says yes or no and why. Below them
+//! once for all of them, `window` searches, `checks` weighs a window, `decision` says yes or no and why, and `repeats`
+//! finds what a context says letter by letter. Below them
 //! `segments` cuts text and `text` reads it, with `numbers`, `stem` and the tables in `words`. `port` puts all of it
 //! behind the `Judge` port, off the async threads.
 //!
@@ -20,6 +22,7 @@ mod decision;
 mod index;
 mod numbers;
 mod port;
+mod repeats;
 mod segments;
 mod stem;
 mod text;
@@ -34,6 +37,7 @@ pub use port::EmbeddedJudge;
 
 use self::claim::Vocabulary;
 use self::index::Index;
+use self::repeats::Repeats;
 use crate::recall::judge::{Question, Verdict};
 use crate::recall::{Stop, Stopped};
 
@@ -82,5 +86,9 @@ pub fn assess(question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopp
         claims.push((claim.as_str(), claim::sentences(claim, &mut vocabulary)));
     }
     let index = Index::read(question, &vocabulary, stop)?;
-    claims.iter().map(|(claim, sentences)| decision::assess(question, claim, sentences, &index, stop)).collect()
+    let mut repeats = Repeats::new(question, &index, &claims);
+    let decided = claims
+        .iter()
+        .map(|(claim, sentences)| decision::assess(question, claim, sentences, &index, &mut repeats, stop));
+    decided.collect()
 }

@@ -114,6 +114,10 @@ fn opposites_are_no_support() {
     let text = "Coffee consumption increases the risk of stroke in older adults.";
     carried("Coffee increases the risk of stroke.", text);
     refused("Coffee decreases the risk of stroke.", text, "the passage says the opposite of: decreases");
+    both("Sales fell on Tuesday.", "Sales fell on Tuesday by 3%.", "Sales rose on Tuesday by 3%.");
+    both("Output shrank by 12%.", "Output shrank by 12 percent.", "Output increased by 12 percent.");
+    both("Backups are made daily.", "Backups are made daily at noon.", "Backups are made weekly at noon.");
+    both("The minimum length is 12.", "The minimum length is 12 characters.", "The maximum length is 12 characters.");
 }
 
 #[test]
@@ -245,6 +249,17 @@ fn hostile_text_takes_linear_time() {
     }
 }
 
+/// Looking through the contexts anew for each refused claim would cost 40 million comparisons here.
+#[test]
+fn many_refused_claims_share_one_look_at_the_contexts() {
+    let claims: Vec<String> = (0..1000).map(|n| format!("z{n} q")).collect();
+    let claims: Vec<&str> = claims.iter().map(String::as_str).chain(["🎉", "x\ny"]).collect();
+    let context = format!("{}x y\n🎉 a", "a b\n".repeat(40_000));
+    let verdicts = decide(&question(&[&context], &claims), &Stop::default()).unwrap();
+    let attributed: Vec<&str> = claims.iter().zip(&verdicts).filter(|(_, v)| v.attributed).map(|(c, _)| *c).collect();
+    assert_eq!(attributed, ["🎉", "x\ny"]);
+}
+
 /// Words that meet often, so that random claims are sometimes carried, with the odd hostile piece between them.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
@@ -359,4 +374,79 @@ fn scores_rank() {
     );
     let scores: Vec<f32> = assess(&question, &Stop::default()).unwrap().iter().map(|found| found.score).collect();
     assert!(scores[0] > scores[1] && scores[1] > scores[2], "{scores:?}");
+}
+
+#[test]
+fn another_name_in_the_first_place_is_no_support() {
+    for (claim, other, text) in [
+        ("Berlin is the capital of Germany.", "Paris is the capital of Germany.", "Berlin is the capital of Germany."),
+        (
+            "Berlin is the capital of Germany.",
+            "Paris is the capital of Germany.",
+            "Berlin, the capital of Germany, has 3.7 million people.",
+        ),
+        ("Alice founded Acme in 1999.", "Bob founded Acme in 1999.", "Alice founded Acme in 1999."),
+        ("Alice founded Acme in 1999.", "Bob founded Acme in 1999.", "In 1999, Alice founded Acme."),
+        (
+            "Jupiter is the largest planet in the Solar System.",
+            "Mercury is the largest planet in the Solar System.",
+            "Jupiter is the largest planet in the Solar System.",
+        ),
+        (
+            "Marie Curie won the Nobel Prize in Chemistry in 1911.",
+            "Pierre Curie won the Nobel Prize in Chemistry in 1911.",
+            "Marie Curie won the Nobel Prize in Chemistry in 1911.",
+        ),
+        (
+            "Java was released in 1995.",
+            "Kotlin was released in 1995.",
+            "Java was released by Sun Microsystems in 1995.",
+        ),
+        ("Java was released in 1995.", "Kotlin was released in 1995.", "Java was released in 1995."),
+        ("Москва — столица России.", "Киев — столица России.", "Москва — столица России."),
+        (
+            "Berlin ist die Hauptstadt von Deutschland.",
+            "Hamburg ist die Hauptstadt von Deutschland.",
+            "Berlin ist die Hauptstadt von Deutschland.",
+        ),
+        ("Madrid es la capital de España.", "Barcelona es la capital de España.", "Madrid es la capital de España."),
+        (
+            "Paris est la capitale de la France.",
+            "Lyon est la capitale de la France.",
+            "Paris est la capitale de la France.",
+        ),
+        ("서울은 대한민국의 수도이다.", "부산은 대한민국의 수도이다.", "서울은 대한민국의 수도이다."),
+        ("नई दिल्ली भारत की राजधानी है।", "मुंबई भारत की राजधानी है।", "नई दिल्ली भारत की राजधानी है।"),
+        ("मुंबई भारत की राजधानी है।", "नई दिल्ली भारत की राजधानी है।", "मुंबई भारत की राजधानी है।"),
+        ("القاهرة هي عاصمة مصر.", "الإسكندرية هي عاصمة مصر.", "القاهرة هي عاصمة مصر."),
+        ("北京是中国的首都。", "上海是中国的首都。", "北京是中国的首都。"),
+        ("東京は日本の首都です。", "大阪は日本の首都です。", "東京は日本の首都です。"),
+        ("אייפל נמצא בפריז שבצרפת", "לונדון נמצא בפריז שבצרפת", "אייפל נמצא בפריז שבצרפת"),
+    ] {
+        carried(claim, text);
+        for contexts in [&[text][..], &[text, "Fish is fresh.", text]] {
+            assert!(!verdict(other, contexts).attributed, "attributed: {other} | {text}");
+        }
+    }
+}
+
+#[test]
+fn an_opener_that_names_nothing_may_be_absent() {
+    for (claim, text) in [
+        ("It is the capital of Germany.", "Berlin is the capital of Germany."),
+        ("He founded Acme in 1999.", "Bob founded Acme in 1999."),
+        ("They founded Acme in 1999.", "Alice and Bob founded Acme in 1999."),
+        ("This is the capital of Germany.", "Berlin is the capital of Germany."),
+        ("However, it is the capital of Germany.", "Berlin is the capital of Germany."),
+        ("Additionally, Berlin is the capital of Germany.", "Berlin is the capital of Germany."),
+        ("Albert Einstein was born in Ulm.", "Einstein was born in Ulm, in the Kingdom of Württemberg."),
+        ("Berlin is the capital of Germany.", "It is the capital of Germany. Berlin has 3.7 million people."),
+        ("그는 1879년에 울름에서 태어났다.", "아인슈타인은 1879년에 울름에서 태어났다."),
+        ("他出生于1879年的乌尔姆。", "爱因斯坦出生于1879年的乌尔姆。"),
+        ("यह भारत की राजधानी है।", "नई दिल्ली भारत की राजधानी है।"),
+        ("هي عاصمة مصر.", "القاهرة هي عاصمة مصر."),
+        ("Она столица России.", "Москва — столица России."),
+    ] {
+        carried(claim, text);
+    }
 }

@@ -96,7 +96,12 @@ impl<'a> Search<'a> {
                 if covered > most || covered >= WORTH * self.sentence.weight {
                     most = covered.max(most);
                     let last = group.first().map_or(first, |hit| hit.segment);
-                    let weighing = Weighing::of(self.sentence, &seen, &whole);
+                    let weighing = Weighing::of(
+                        self.sentence,
+                        &seen,
+                        &whole,
+                        self.index.segments.get(first..=last).unwrap_or_default(),
+                    );
                     best.offer(Window { segments: first..last + 1, seen: seen.clone(), weighing });
                 }
             }

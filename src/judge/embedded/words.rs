@@ -2,7 +2,7 @@
 //!
 //! All tables are plain lists, meant to be read and argued with.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::stem::stem;
@@ -40,6 +40,10 @@ const LIGHT: [&str; 10] = [
     "का की के को में से है हैं था थी थे और या यह वह एक पर ने भी जो कि इस उस हो",
 ];
 
+/// Words that open a sentence often and name nothing, in lower case; with those in -ly and the light ones.
+const OPENERS: &str = "however therefore moreover furthermore additionally thus hence although though since yes overall \
+     according despite given like unlike besides instead meanwhile today many several various people";
+
 /// Words that turn a statement round, in lower case.
 const NEGATORS: &str = "not never no none nobody nothing neither nor cannot without unable incapable \
      nicht kein keine keinen keinem keiner keines nie niemals pas jamais aucun aucune nunca jamas ningun ninguna tampoco \
@@ -47,7 +51,7 @@ const NEGATORS: &str = "not never no none nobody nothing neither nor cannot with
      نشد نکرد ندارد نداشت نمی לא אין אינו אינה אינם नहीं न";
 
 /// Opposites as stems' words: where a claim says one and the passage the other, the passage says something else.
-const OPPOSITES: [(&str, &str); 52] = [
+const OPPOSITES: [(&str, &str); 63] = [
     ("increase", "decrease"),
     ("increase", "reduce"),
     ("raise", "lower"),
@@ -100,6 +104,17 @@ const OPPOSITES: [(&str, &str); 52] = [
     ("import", "export"),
     ("activate", "inhibit"),
     ("improve", "worsen"),
+    ("grow", "shrink"),
+    ("increase", "shrink"),
+    ("increase", "fall"),
+    ("decrease", "rise"),
+    ("minimum", "maximum"),
+    ("daily", "weekly"),
+    ("daily", "monthly"),
+    ("daily", "yearly"),
+    ("weekly", "monthly"),
+    ("weekly", "yearly"),
+    ("monthly", "yearly"),
 ];
 
 /// English months in order.
@@ -142,6 +157,17 @@ pub(super) fn is_negator(lower: &str) -> bool {
     lower.ends_with("n't") || lower.starts_with("نمی") || SET.contains(lower)
 }
 
+/// Is this folded, lower-case word a common opener that names nothing?
+pub(super) fn is_opener(lower: &str) -> bool {
+    static SET: LazyLock<HashSet<String>> = LazyLock::new(|| folded(&[OPENERS]));
+    lower.ends_with("ly") || SET.contains(lower)
+}
+
+/// Does this pair of characters of a script without gaps begin with a word that points at something named elsewhere?
+pub(super) fn is_dense_pronoun(pair: &str) -> bool {
+    pair.starts_with(['그', '이', '저', '他', '她', '它', '这', '這', '那', '该', '此', '彼', 'そ', 'こ', 'あ', '私'])
+}
+
 /// Does a negation stand at the start of `run`, characters of a script without gaps?
 pub(super) fn is_dense_negator(run: &[char]) -> bool {
     const SIGNS: [&[char]; 17] = [
@@ -167,20 +193,15 @@ pub(super) fn is_dense_negator(run: &[char]) -> bool {
 }
 
 /// The opposites of the word with this stem, as stems.
-pub(super) fn opposites(key: &str) -> Vec<String> {
-    OPPOSITES
-        .iter()
-        .filter_map(|(a, b)| {
-            let (a, b) = (stem(a), stem(b));
-            if a == key {
-                Some(b)
-            } else if b == key {
-                Some(a)
-            } else {
-                None
-            }
-        })
-        .collect()
+pub(super) fn opposites(key: &str) -> &'static [String] {
+    static MAP: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
+        let mut map: HashMap<String, Vec<String>> = HashMap::new();
+        for (a, b) in OPPOSITES.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
+            map.entry(stem(a)).or_default().push(stem(b));
+        }
+        map
+    });
+    MAP.get(key).map_or(&[], Vec::as_slice)
 }
 
 /// Is this lower-case word a title or another shortening that keeps its dot?
