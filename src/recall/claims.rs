@@ -7,7 +7,8 @@
 //! break one apart: a judge can still answer a claim that says two things, it cannot answer half a sentence.
 //!
 //! `layout` knows lines, list marks, tables and code fences; `stops` the characters; `sentence` decides whether a
-//! stop within a line ends a sentence, with the tables of words in `lexicon` and the brackets in `asides`. None of
+//! stop within a line ends a sentence, with the word before it read in `word`, the tables of words in `lexicon` and the
+//! brackets in `asides`. None of
 //! them knows what a claim is judged by. Time and memory grow linearly with the text.
 
 mod asides;
@@ -17,6 +18,7 @@ mod sentence;
 mod stops;
 #[cfg(test)]
 mod tests;
+mod word;
 
 use std::ops::Range;
 
