@@ -30,7 +30,7 @@ pub const SPLITTER: &str = "sentence/1";
 /// Cuts `reference` into claims: slices of it in their order, trimmed of white space, empty only when it is blank.
 ///
 /// - A stop of any script ends a sentence (`.`, `?`, `。`, `।`, `؟`, …), together with the closing quotes, brackets
-///   and footnote marks behind it. Colons and semicolons do not. Thai, Lao and Tibetan, which write no such stop, are
+///   and footnote marks behind it. Colons and semicolons do not, but for the Greek question mark. Thai, Lao and Tibetan, which write no such stop, are
 ///   never cut at spaces.
 /// - A line break always ends a claim, also in prose wrapped at a fixed width: a list of short facts and a wrapped
 ///   sentence cannot be told apart with certainty.
