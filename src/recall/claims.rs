@@ -7,7 +7,8 @@
 //! break one apart: a judge can still answer a claim that says two things, it cannot answer half a sentence.
 //!
 //! `layout` knows lines, list marks, tables and code fences; `stops` the characters; `sentence` decides whether a
-//! stop within a line ends a sentence, with the tables of words in `lexicon` and the brackets in `asides`. None of
+//! stop within a line ends a sentence, with the word before it read in `word`, the tables of words in `lexicon` and the
+//! brackets in `asides`. None of
 //! them knows what a claim is judged by. Time and memory grow linearly with the text.
 
 mod asides;
@@ -17,6 +18,7 @@ mod sentence;
 mod stops;
 #[cfg(test)]
 mod tests;
+mod word;
 
 use std::ops::Range;
 
@@ -28,7 +30,7 @@ pub const SPLITTER: &str = "sentence/1";
 /// Cuts `reference` into claims: slices of it in their order, trimmed of white space, empty only when it is blank.
 ///
 /// - A stop of any script ends a sentence (`.`, `?`, `。`, `।`, `؟`, …), together with the closing quotes, brackets
-///   and footnote marks behind it. Colons and semicolons do not. Thai, Lao and Tibetan, which write no such stop, are
+///   and footnote marks behind it. Colons and semicolons do not, but for the Greek question mark. Thai, Lao and Tibetan, which write no such stop, are
 ///   never cut at spaces.
 /// - A line break always ends a claim, also in prose wrapped at a fixed width: a list of short facts and a wrapped
 ///   sentence cannot be told apart with certainty.

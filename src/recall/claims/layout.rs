@@ -7,7 +7,7 @@ pub(super) fn ends(text: &str) -> Vec<usize> {
     let lower_case = text.contains(char::is_lowercase) && !text.contains(char::is_uppercase);
     let mut ends = Vec::new();
     let mut bare_mark = false;
-    let mut may_close = true;
+    let mut may_close = [true; FENCES.len()];
     let mut start = 0;
     while start < text.len() {
         let end = line_end(text, start);
@@ -16,22 +16,22 @@ pub(super) fn ends(text: &str) -> Vec<usize> {
             start = end;
             continue;
         }
-        if line.trim_start().starts_with(FENCE) {
+        let fence = fence(line);
+        if let Some(fence) = fence {
             // Looking for the closing fence is given up for good after one failure, so that a text of many opening
             // fences stays linear.
-            match may_close.then(|| fence_end(text, end)).flatten() {
+            match may_close[fence].then(|| fence_end(text, end, fence)).flatten() {
                 Some(close) => {
                     ends.push(close);
                     bare_mark = false;
                     start = close;
                     continue;
                 }
-                None => may_close = false,
+                None => may_close[fence] = false,
             }
         }
         let body = mark(line);
-        bare_mark = line[body..].trim().is_empty() && line.contains(char::is_alphanumeric)
-            || line.trim_start().starts_with(FENCE);
+        bare_mark = line[body..].trim().is_empty() && line.contains(char::is_alphanumeric) || fence.is_some();
         if !bare_mark {
             if !is_table_row(line) {
                 ends.extend(sentence::ends(line, lower_case).into_iter().map(|at| start + at));
@@ -50,7 +50,13 @@ pub(super) fn ends(text: &str) -> Vec<usize> {
     ends
 }
 
-const FENCE: &str = "```";
+const FENCES: [&str; 2] = ["```", "~~~"];
+
+/// Which of [`FENCES`] opens at the head of `line`. A row of more tildes underlines a heading.
+fn fence(line: &str) -> Option<usize> {
+    let line = line.trim_start();
+    FENCES.iter().position(|fence| line.starts_with(fence)).filter(|_| !line.starts_with("~~~~"))
+}
 
 /// The characters after which Unicode demands a new line (UAX #14: LF, VT, FF, CR, NEL, LS, PS).
 fn is_line_break(c: char) -> bool {
@@ -66,11 +72,11 @@ fn line_end(text: &str, start: usize) -> usize {
 }
 
 /// The end of the first line from `start` on that closes a code fence.
-fn fence_end(text: &str, mut start: usize) -> Option<usize> {
+fn fence_end(text: &str, mut start: usize, kind: usize) -> Option<usize> {
     while start < text.len() {
         let end = line_end(text, start);
         let line = text[start..end].trim();
-        if line.starts_with(FENCE) && line.trim_start_matches('`').is_empty() {
+        if fence(line) == Some(kind) && line.chars().all(|c| FENCES[kind].contains(c)) {
             return Some(end);
         }
         start = end;

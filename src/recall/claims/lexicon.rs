@@ -17,49 +17,90 @@ pub(super) enum Kind {
     Counting,
     /// Often the last word of a sentence, often not.
     Ending,
+    /// The last word of its sentence unless a figure or a name goes with it: `etc.`, `p.m.`
+    Closing,
     /// A single letter.
     Initial,
+    /// A unit behind its number.
+    Unit,
 }
 
 const TITLES: &[&str] = &[
     "dr mr mrs messrs prof profs",
     // German, Dutch, French, Italian, Spanish, Portuguese
-    "drs dipl dipl.-ing mme mmes mlle mlles sig sig.ra dott avv sra srta dra dña profa",
-    // Russian, Ukrainian, Polish
-    "проф акад ген доц им ул св ks św",
+    "drs dipl dipl.-ing dipl.-kfm dr.-ing hl dhr mevr mme mmes mlle mlles sig sig.ra dott dott.ssa prof.ssa avv geom \
+     sra srta dra dña profa exmo exma ilmo ilma",
+    // Scandinavian, Russian, Ukrainian, Polish, Czech
+    "skt проф акад ген доц им ул вул св ks św inż sv mudr judr phdr rndr",
     // Greek, Hindi and its neighbours
-    "κ.κ δρ καθ डॉ प्रो पं स्व",
+    "κ.κ κα κος δρ καθ डॉ प्रो पं स्व मो মো",
 ];
 
+/// As [`TITLES`], two words of which the first is one itself, lest the second (Swedish `med`) count alone.
+const PAIRED_TITLES: &[[&str; 2]] =
+    &[["dr.", "med phil rer jur iur oec theol vet habil"], ["med.", "dent vet univ"], ["rer.", "nat pol oec"]];
+
 /// As [`TITLES`], but only with a capital; in small letters they are units or common words.
-const CAPITAL_TITLES: &[&str] =
-    &["ms mx rev fr hon pres gov sen rep gen col maj capt cpt cmdr lt sgt cpl adm supt insp hr frl ing mag mgr lic"];
+const CAPITAL_TITLES: &[&str] = &[
+    "ms mx rev fr hon pres gov sen rep gen col maj capt cpt cmdr lt sgt cpl adm supt insp hr frl ing mag mgr lic mm av ir eng gral bpk hj jl jln hz αγ",
+];
 
 const LEAD_INS: &[&str] = &[
     "e.g eg i.e ie cf vs viz approx incl excl esp p.s n.b",
-    "z.b d.h bzw vgl sog ggf evtl inkl exkl zzgl u.a i.d.r m.a.w",
+    "aprox a.k.a aka",
+    "z.b d.h bzw vgl sog ggf evtl inkl exkl zzgl u.a i.d.r m.a.w bspw insb bzgl z.t v.a",
     "p.ex p.ej par.ex c.-à-d c.à.d v.gr",
-    "т.е т.к т.н напр π.χ δηλ bijv d.w.z",
+    "т.е т.к т.н напр π.χ λ.χ δηλ bijv d.w.z f.eks t.ex bl.a jf dvs esim např napr npr tzv tj tzw tzn m.in ún",
 ];
 
+/// As [`LEAD_INS`], two words.
+const PAIRED_LEAD_INS: &[[&str; 2]] = &[["ad", "es"], ["per", "es"], ["par", "ex"], ["por", "ex ej"]];
+
 const COUNTING: &[&str] = &[
-    "no nos nr nrs fig figs eq eqs sec sect ch chap vol vols art arts pp pg para par app tab pl op bk pt ln ver ex ed hrs",
+    "no nos nr nrs fig figs eq eqs sec sect ch chap vol vols art arts pp pg para par app tab op bk pt ln ver ex ed hrs",
     "jan feb mar apr jun jul aug sep sept oct nov dec okt dez mär janv févr avr juil déc ene abr ago",
     "ca circa fl est ext tel min max avg rs rte hwy rm apt",
     "abs bd kap ziff abb aufl núm nro pág págs cap",
-    "стр гл рис табл п ст ок",
+    "mind mwst str séc sécs env av ap pagg blz ong",
+    "ok kl kr kb ur zm godz rp",
+    "стр гл рис табл п ст ок кв корп буд тел мин сек руб коп тыс млн млрд",
+    "янв фев февр мар апр июн июл авг сен сент окт нояб ноя дек",
+    "σελ αρ रु नं",
 ];
 
 const ENDINGS: &[&str] = &[
-    "inc ltd co corp bros jr sr esq al etc seq ibid ph.d b.sc m.sc d.phil ll.b ll.m ll.d ed.d psy.d",
-    "dept univ assn natl govt ltda cie usw ect",
-    "др пр гг гор обл тыс млн млрд руб κλπ",
+    "inc ltd co corp bros jr sr esq al seq ibid ph.d b.sc m.sc d.phil ll.b ll.m ll.d ed.d psy.d",
+    "dept univ assn natl govt ltda cie usw pl ul ing ft feat mrd chr jh",
+    "ee uu ee.uu np nám osv m.fl",
+    "др пр гг гор обл просп наб пл",
+    // The names of Latin letters in Hindi and Tamil
+    "बी सी डी पी टी वी एफ एच एल एम एन एस எம் எஸ் ஆர்",
 ];
+
+/// What closes an enumeration or a time.
+const CLOSINGS: &[&str] = &["etc ect ecc a.m p.m itd atd apod jne yms stb dll κλπ κτλ т.д т.п"];
+
+/// As [`CLOSINGS`], two words.
+const PAIRED_CLOSINGS: &[[&str; 2]] = &[["и", "др пр"]];
+
+/// What follows a closing and belongs to it: `3 p.m. Eastern`, `5 p.m. Monday`, `etc. Inc`.
+const AFTER_CLOSING: &str = "eastern pacific central mountain atlantic greenwich london local standard daylight inc ltd llc \
+                             monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thurs fri sat sun \
+                             january february march april may june july august september october november december \
+                             jan feb mar apr jun jul aug sep sept oct nov dec";
+
+/// What opens a sentence with a time.
+const BEFORE_TIME: &str = "at by on around until before after since about from";
+
+/// Units that are abbreviations or letters; only behind a number.
+const UNITS: &str = "ft in lb lbs oz yd mi hr hrs min sec mm cm km kg mg ml hl hz Hz sv Sv lt m g l h s t \
+                     A V W K N";
 
 /// As [`ENDINGS`], but only with a capital: `Main St.`, `Boston, Mass.`
 const CAPITAL_ENDINGS: &[&str] = &[
     "st ste mt ft ave blvd rd sq calif fla tex mass pa va ill ind conn colo wash minn wis tenn ala ark ariz okla ore oreg mich",
     "ky ga md mo neb nev",
+    "mio sto sta tp ts gs ths pgs.ts pgs gs.ts pt",
 ];
 
 /// Words that open sentences and are hardly ever the first word of a name or the next word of a phrase that an
@@ -85,7 +126,7 @@ const STARTERS: &[&str] = &[
     "het een hij zij deze dit det den en ett et han hun hon de jest to on ona bu o ve",
     // Russian, Ukrainian
     "он она оно они это этот эта эти мы вы я его её их в во на с со к по из за от до при для о об и а но или же как \
-     когда где если что так также там здесь затем потом после однако поэтому він вона воно вони це",
+     когда где если что так также там здесь затем потом после однако поэтому к у він вона воно вони це",
     // Greek
     "ο η το οι τα ο του της των ένα μια ένας αυτός αυτή αυτό και αλλά στο στη στην στον με για από όταν όμως",
     // Hebrew, Arabic, Persian, Urdu, Hindi
@@ -119,28 +160,62 @@ fn words(groups: &[&'static str]) -> impl Iterator<Item = &'static str> {
     groups.iter().flat_map(|group| group.split_whitespace())
 }
 
-static ABBREVIATIONS: LazyLock<HashMap<&'static str, (Kind, bool)>> = LazyLock::new(|| {
-    let table = [
-        (TITLES, Kind::Title, false),
-        (CAPITAL_TITLES, Kind::Title, true),
-        (LEAD_INS, Kind::LeadIn, false),
-        (COUNTING, Kind::Counting, false),
-        (ENDINGS, Kind::Ending, false),
-        (CAPITAL_ENDINGS, Kind::Ending, true),
+type Table = HashMap<String, Kind>;
+
+/// The abbreviations in any writing, and those that count only with a capital.
+static ABBREVIATIONS: LazyLock<(Table, Table)> = LazyLock::new(|| {
+    let plain = [
+        (TITLES, Kind::Title),
+        (LEAD_INS, Kind::LeadIn),
+        (COUNTING, Kind::Counting),
+        (ENDINGS, Kind::Ending),
+        (CLOSINGS, Kind::Closing),
     ];
-    table
-        .into_iter()
-        .flat_map(|(groups, kind, needs_capital)| words(groups).map(move |word| (word, (kind, needs_capital))))
-        .collect()
+    let paired = [(PAIRED_TITLES, Kind::Title), (PAIRED_LEAD_INS, Kind::LeadIn), (PAIRED_CLOSINGS, Kind::Closing)];
+    let capital = [(CAPITAL_TITLES, Kind::Title), (CAPITAL_ENDINGS, Kind::Ending)];
+    let table = |rows: &[(&[&'static str], Kind)]| {
+        rows.iter()
+            .flat_map(|&(groups, kind)| words(groups).map(move |word| (word.to_owned(), kind)))
+            .collect::<Table>()
+    };
+    let mut any = table(&plain);
+    for (groups, kind) in paired {
+        for &[first, seconds] in groups {
+            any.extend(seconds.split(' ').map(|second| (format!("{first} {second}"), kind)));
+        }
+    }
+    (any, table(&capital))
 });
 
+static UNIT_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| UNITS.split_whitespace().collect());
 static STARTER_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| words(STARTERS).collect());
 static AFTER_ORDINAL_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| words(AFTER_ORDINAL).collect());
 
 /// The kind of the abbreviation `word`; `capital` says that it may count as written with a capital.
 pub(super) fn kind(word: &str, capital: bool) -> Option<Kind> {
-    let &(kind, needs_capital) = ABBREVIATIONS.get(word)?;
-    (capital || !needs_capital).then_some(kind)
+    let (any, capitals) = &*ABBREVIATIONS;
+    capitals
+        .get(word)
+        .filter(|_| capital)
+        .or_else(|| any.get(word))
+        .copied()
+        // `Hauptstr. 5`
+        .or_else(|| word.ends_with("str").then_some(Kind::Counting))
+}
+
+/// Is `word`, in its own writing, a unit where it stands behind a number?
+pub(super) fn is_unit(word: &str) -> bool {
+    UNIT_SET.contains(word)
+}
+
+/// Does `word` belong to the closing (`etc.`, `p.m.`) before it?
+pub(super) fn follows_closing(word: &str) -> bool {
+    AFTER_CLOSING.split_whitespace().any(|entry| entry == word)
+}
+
+/// Does a sentence that begins with `word` and a time go on behind it?
+pub(super) fn precedes_time(word: &str) -> bool {
+    BEFORE_TIME.split(' ').any(|entry| entry == word)
 }
 
 /// Does a sentence often open with `word`?
@@ -178,12 +253,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_abbreviation_stands_in_one_table_only_and_in_small_letters() {
-        let mut seen = HashSet::new();
-        for word in [TITLES, CAPITAL_TITLES, LEAD_INS, COUNTING, ENDINGS, CAPITAL_ENDINGS].into_iter().flat_map(words) {
-            assert!(seen.insert(word), "{word} stands there twice");
-            assert_eq!(word, word.to_lowercase());
-            assert!(!word.ends_with('.'), "{word}");
+    fn every_abbreviation_has_one_meaning_and_stands_in_small_letters() {
+        for tables in [&[TITLES, LEAD_INS, COUNTING, ENDINGS, CLOSINGS][..], &[CAPITAL_TITLES, CAPITAL_ENDINGS]] {
+            let mut seen = HashSet::new();
+            for word in tables.iter().flat_map(|table| words(table)) {
+                assert!(seen.insert(word), "{word} stands there twice");
+                assert_eq!(word, word.to_lowercase());
+                assert!(!word.ends_with('.'), "{word}");
+            }
         }
     }
 }

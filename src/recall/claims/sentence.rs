@@ -2,13 +2,15 @@
 //!
 //! What a full stop means hangs on the word before it and on the word after it; see [`Stop::full_stop_ends`].
 
+use unicode_normalization::char::is_combining_mark;
+
 use super::asides::Asides;
 use super::layout;
 use super::lexicon::{self, Kind};
-use super::stops::{closers, is_cased_stop, is_continuation, is_full_stop, is_stop, is_unspaced, stop_run};
-
-/// How far before a stop the rules read, in characters. No abbreviation is longer, and a bound keeps them linear.
-const LOOK_BACK: usize = 48;
+use super::stops::{
+    closers, is_cased_stop, is_continuation, is_full_stop, is_hangul, is_stop, is_unspaced, is_wide_stop, stop_run,
+};
+use super::word::{self, LOOK_BACK};
 
 /// Where sentences end inside `line`, ascending; the end of the line itself is not among them.
 ///
@@ -22,7 +24,8 @@ pub(super) fn ends(line: &str, lower_case: bool) -> Vec<usize> {
     let mut at = layout::mark(line);
     let mut item = item_number(&line[..at]);
     while let Some(c) = line[at..].chars().next() {
-        if !is_stop(c) {
+        let greek = c == ';' && greek_question(&line[start..at], &line[at + 1..]);
+        if !(is_stop(c) || greek) {
             if c.is_alphanumeric() && first_word.is_none() {
                 first_word = Some(at);
             }
@@ -30,8 +33,9 @@ pub(super) fn ends(line: &str, lower_case: bool) -> Vec<usize> {
             at += c.len_utf8();
             continue;
         }
-        let run = stop_run(&line[at..]);
-        let closers = closers(&line[at + run..], quotes % 2 == 1);
+        let run = if greek { 1 } else { stop_run(&line[at..]) };
+        let unspaced = line[start..at + run].chars().rev().take(2).any(|c| is_unspaced(c) || is_wide_stop(c));
+        let closers = closers(&line[at + run..], quotes % 2 == 1, unspaced);
         let stop = Stop {
             before: &line[start..at],
             run: &line[at..at + run],
@@ -72,6 +76,19 @@ pub(super) fn ends(line: &str, lower_case: bool) -> Vec<usize> {
     ends
 }
 
+/// Is the semicolon between `before` and `after` a Greek question mark? `Πού βρίσκεται; Στην Αττική.`
+///
+/// Keyboards write it so. Two Greek letters before it, as one alone may be a symbol in a text of another language.
+fn greek_question(before: &str, after: &str) -> bool {
+    let greek = |c: char| c.is_alphabetic() && matches!(c, '\u{370}'..='\u{3FF}' | '\u{1F00}'..='\u{1FFF}');
+    let mut letters = before.chars().rev();
+    let behind = after.trim_start_matches(['»', '”', '"', ')']);
+    letters.next().is_some_and(greek)
+        && letters.next().is_some_and(greek)
+        && behind.starts_with(char::is_whitespace)
+        && behind.trim_start().trim_start_matches(['«', '“', '"', '(']).starts_with(char::is_uppercase)
+}
+
 /// The number of a list mark: 3 of `3.` or `- **3)`.
 fn item_number(mark: &str) -> Option<u32> {
     mark.trim_matches(|c: char| !c.is_alphanumeric()).parse().ok()
@@ -107,7 +124,12 @@ impl<'a> Ahead<'a> {
     }
 
     fn at(text: &'a str, next: impl FnOnce(&str, &str) -> Next) -> Self {
-        let length = text.chars().take(LOOK_BACK).take_while(|c| c.is_alphanumeric()).map(char::len_utf8).sum();
+        let length = text
+            .chars()
+            .take(LOOK_BACK)
+            .take_while(|c| c.is_alphanumeric() || is_combining_mark(*c))
+            .map(char::len_utf8)
+            .sum();
         let (word, rest) = text.split_at(length);
         Self { next: next(word, rest), word, rest }
     }
@@ -212,9 +234,23 @@ impl<'a> Stop<'a> {
         Ahead::without_word(Next::Nothing)
     }
 
-    /// `「…。」と言った`: a Japanese quotation inside the sentence is followed by a particle.
+    /// `「…。」と言った`, `"…."라고 했다`: a Japanese or Korean quotation inside the sentence is followed by a particle,
+    /// a Chinese one by who said it.
     fn goes_on_after_quote(&self) -> bool {
         let quoted = self.closers.ends_with(['」', '』', '”', '》', '〉']);
+        if self.closers.ends_with(['"', '\'', '”', '’', '」', '』', '》', '〉']) {
+            // Korean puts a space between sentences, so whatever stands there without one is a particle.
+            let particle = self.after.starts_with(is_hangul)
+                || ["라고", "라는", "라며", "라면서", "하고", "하며"].iter().any(|word| {
+                    self.after.trim_start().strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ',']))
+                });
+            let mut who = self.after.chars();
+            let said = who.next().is_some_and(|c| "他她它我你".contains(c))
+                && who.find(|c| *c != '们').is_some_and(|c| "说說问問道喊答叫".contains(c));
+            if particle || said {
+                return true;
+            }
+        }
         quoted && self.after.starts_with(['と', 'を', 'が', 'は', 'の', 'に', 'で', 'も', 'や'])
             || self.run.ends_with(['！', '？', '!', '?'])
                 && self.after.strip_prefix('と').is_some_and(|rest| !rest.starts_with(['て', 'に', 'こ', 'り', 'も']))
@@ -228,16 +264,22 @@ impl<'a> Stop<'a> {
             return true;
         }
         let unspaced = self.before.chars().next_back().is_some_and(is_unspaced)
-            && follows.is_some_and(|c| is_unspaced(c) || matches!(c, '「' | '『' | '“' | '《' | '（'));
+            && follows.is_some_and(|c| is_unspaced(c) || matches!(c, '「' | '『' | '“' | '‘' | '《' | '（'));
         if unspaced {
             return !self.run.contains('…');
         }
-        let (last, _) = last_word(self.before);
+        let (last, _) = word::last(self.before);
         // `است.ولی`, but not `ه.ش`, where single letters abbreviate.
         let uncased = ahead.next == Next::Uncased
-            && last.chars().all(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase())
-            && last.chars().count() > 1
-            && ahead.word.chars().count() > 1
+            && last.chars().all(|c| {
+                word::is_inside(c)
+                    && !matches!(c, '.' | '-')
+                    && !c.is_numeric()
+                    && !c.is_lowercase()
+                    && !c.is_uppercase()
+            })
+            && word::base_letters(last) > 1
+            && word::base_letters(ahead.word) > 1
             && follows.is_some_and(char::is_alphabetic);
         if uncased {
             return true;
@@ -257,7 +299,7 @@ impl<'a> Stop<'a> {
         match ahead.next {
             Next::Lower => self.lower_case && self.closers.is_empty(),
             Next::Upper | Next::Digit => {
-                let (last, _) = last_word(self.before);
+                let (last, _) = word::last(self.before);
                 let name = self.run == "!" && lexicon::is_name_with_mark(&last.to_lowercase());
                 let aside = self.closers.contains([')', ']']);
                 !(name || aside) || ahead.starts_sentence()
@@ -269,8 +311,10 @@ impl<'a> Stop<'a> {
     /// A single full stop and white space. The word before it decides first:
     ///
     /// - a title (`Dr.`) or a lead-in (`e.g.`) never ends a sentence, for it always announces something;
+    /// - a unit behind its number (`5 ft.`, `10 A.`) ends none before another number;
+    /// - `etc.` and `p.m.` end one before most capitals;
     /// - an abbreviation that counts (`Fig.`, `No.`, `Jan.`) ends none before a number;
-    /// - one that may stand at the end (`U.S.`, `Inc.`, `p.m.`) or an initial (`K.`) ends one only when the next
+    /// - one that may stand at the end (`U.S.`, `Inc.`) or an initial (`K.`) ends one only when the next
     ///   word is of the kind that opens sentences (`The`), since a name may follow as well;
     /// - a number ends none when it is an ordinal or part of a date (`14. März`, `19. Jahrhundert`);
     /// - any other word ends one before a capital, a digit or a letter of a script without capitals.
@@ -279,15 +323,13 @@ impl<'a> Stop<'a> {
         if next == Next::Nothing {
             return true;
         }
-        let (last, previous) = last_word(self.before);
-        let spelled = spelled(last, previous);
-        let key = spelled.to_lowercase();
-        let capital = self.lower_case || !last.chars().next().is_some_and(char::is_lowercase);
-        let kind = lexicon::kind(&key, capital)
-            .or_else(|| letters(&key).filter(|_| !lexicon::precedes_letter(&previous.to_lowercase())));
+        let (last, previous) = word::last(self.before);
+        let kind = word::kind(last, previous, self.lower_case);
         let open = match kind {
+            Some(Kind::Unit) => next != Next::Digit,
+            Some(Kind::Closing) => next != Next::Digit && (ahead.starts_sentence() || self.closes(last, ahead)),
             Some(Kind::Title | Kind::LeadIn) => return false,
-            Some(Kind::Counting) => !is_numeral(word, self.lower_case) || ahead.starts_sentence(),
+            Some(Kind::Counting) => !word::is_numeral(word, self.lower_case) || ahead.starts_sentence(),
             Some(Kind::Ending) => next != Next::Digit && ahead.starts_sentence(),
             Some(Kind::Initial) => {
                 next != Next::Digit && ahead.starts_sentence() && !lexicon::is_particle(&word.to_lowercase())
@@ -300,18 +342,40 @@ impl<'a> Stop<'a> {
         if next == Next::Lower {
             return self.lower_case;
         }
-        if kind.is_none() && (key.chars().all(char::is_numeric) || is_roman(last)) && !last.is_empty() {
+        if kind.is_none() && (last.chars().all(char::is_numeric) || word::is_roman(last)) && !last.is_empty() {
             return self.number_ends(last, previous, ahead);
         }
         true
     }
 
+    /// Does a capital behind `etc.` or `p.m.` open a sentence? Mostly, but not in `3 p.m. Eastern`, `5 p.m. CET`, nor
+    /// where the time opens the sentence: `At 3 p.m. Obama spoke`.
+    fn closes(&self, last: &str, ahead: Ahead<'_>) -> bool {
+        let Ahead { next, word, .. } = ahead;
+        if next == Next::Lower || lexicon::follows_closing(&word.to_lowercase()) {
+            return false;
+        }
+        if !last.ends_with(['m', 'M']) {
+            return true;
+        }
+        let zone = (2..=4).contains(&word.len()) && word.chars().all(|c| c.is_ascii_uppercase());
+        let mut words = self.before.split_whitespace();
+        // The length is asked first, so that a long sentence is not read anew at each of its times.
+        let fronted = self.before.len() <= LOOK_BACK
+            && words.next().is_some_and(|first| lexicon::precedes_time(&first.to_lowercase()));
+        !(zone || fronted)
+    }
+
     fn number_ends(&self, number: &str, previous: &str, ahead: Ahead<'_>) -> bool {
         let Ahead { next, word, rest } = ahead;
-        let short = number.chars().count() <= 2 || is_roman(number);
+        let short = number.chars().count() <= 2 || word::is_roman(number);
+        let dated = previous.strip_suffix('.').is_some_and(|p| !p.is_empty() && p.chars().all(char::is_numeric));
+        if dated && short && word.starts_with(is_hangul) {
+            // `2020. 3. 5. 발표되었다.`
+            return false;
+        }
         if next == Next::Digit {
             // `14. 3. 1879`, `2019. 3. 5.`
-            let dated = previous.strip_suffix('.').is_some_and(|p| !p.is_empty() && p.chars().all(char::is_numeric));
             let goes_on = rest.starts_with('.');
             return !(goes_on && word.len() <= 4 || dated && short);
         }
@@ -325,60 +389,4 @@ impl<'a> Stop<'a> {
                 || lexicon::precedes_ordinal(&previous.to_lowercase()) && !ahead.starts_sentence());
         !ordinal
     }
-}
-
-/// The last word of `text` (with the dots and hyphens inside it, without the ones around it) and what stands before
-/// it up to the previous white space. Empty when `text` does not end in a letter or digit.
-fn last_word(text: &str) -> (&str, &str) {
-    let text = text.trim_end();
-    let from = text.char_indices().rev().nth(LOOK_BACK - 1).map_or(0, |(at, _)| at);
-    let text = &text[from..];
-    let inside = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '\'' | '’' | '\u{300}'..='\u{36F}');
-    let start = text.char_indices().rev().take_while(|&(_, c)| inside(c)).last().map_or(text.len(), |(at, _)| at);
-    let word = text[start..].trim_start_matches(|c: char| !c.is_alphanumeric());
-    if !text.ends_with(char::is_alphanumeric) && !text.ends_with('\u{301}') {
-        return ("", "");
-    }
-    let before = text[..text.len() - word.len()].trim_end();
-    let previous = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-    (word, previous)
-}
-
-/// `B` after `z.` is `z.B`: an abbreviation of two letters written with a space.
-fn spelled(word: &str, previous: &str) -> String {
-    let single = |text: &str| text.chars().count() == 1;
-    match previous.trim_start_matches(|c: char| !c.is_alphanumeric()).strip_suffix('.') {
-        Some(first) if single(word) && single(first) && first.chars().all(char::is_alphabetic) => {
-            format!("{first}.{word}")
-        }
-        _ => word.to_owned(),
-    }
-}
-
-/// `k`, `u.s`, `j.-p`: single letters, of a script that abbreviates so.
-fn letters(word: &str) -> Option<Kind> {
-    let mut parts = 0;
-    for part in word.split(['.', '-']).filter(|part| !part.is_empty()) {
-        let mut chars = part.chars();
-        let letter = chars.next().filter(|c| c.is_alphabetic() && !is_unspaced(*c));
-        if letter.is_none() || chars.next().is_some() {
-            return None;
-        }
-        parts += 1;
-    }
-    match parts {
-        0 => None,
-        1 => Some(Kind::Initial),
-        _ => Some(Kind::Ending),
-    }
-}
-
-/// `5`, `S1`, `IV`, `A`: what follows `Fig.` or `No.`
-fn is_numeral(word: &str, lower_case: bool) -> bool {
-    word.contains(char::is_numeric)
-        || !lower_case && (is_roman(word) || word.chars().count() == 1 && word.contains(char::is_uppercase))
-}
-
-fn is_roman(word: &str) -> bool {
-    !word.is_empty() && word.len() <= 7 && word.chars().all(|c| "IVXLC".contains(c))
 }

@@ -151,14 +151,18 @@ pub(super) fn stop_run(text: &str) -> usize {
 
 /// The length of what belongs to the sentence behind its stop: closing quotes and brackets, footnote marks, emoji.
 ///
-/// A straight quote between spaces closes when an odd number of them came before (`open_quote`).
-pub(super) fn closers(text: &str, open_quote: bool) -> usize {
+/// A straight quote between spaces closes when an odd number of them came before (`open_quote`). `“` and `‘` close in
+/// German and open elsewhere: always behind a script without spaces (`unspaced`), else before a word.
+pub(super) fn closers(text: &str, open_quote: bool, unspaced: bool) -> usize {
     let mut at = 0;
     loop {
         let rest = &text[at..];
         let Some(c) = rest.chars().next() else {
             return at;
         };
+        if matches!(c, '“' | '‘') && (unspaced || opens(rest)) {
+            return at;
+        }
         if is_closer(c) || is_pictograph(c) {
             at += c.len_utf8();
         } else if let Some(length) = footnote(rest) {
@@ -182,6 +186,12 @@ pub(super) fn closers(text: &str, open_quote: bool) -> usize {
             return at;
         }
     }
+}
+
+/// Does a word stand behind the quotes and brackets at the head of `text`?
+fn opens(text: &str) -> bool {
+    const MOST: usize = 3;
+    text.chars().take(MOST).find(|c| !matches!(c, '“' | '‘' | '(' | '[')).is_some_and(char::is_alphanumeric)
 }
 
 fn is_closer(c: char) -> bool {
@@ -240,6 +250,16 @@ fn footnote(text: &str) -> Option<usize> {
 
 pub(super) fn is_continuation(c: char) -> bool {
     matches!(c, ',' | ';' | ':' | '،' | '؛' | '、' | '，' | '；' | '：' | '၊')
+}
+
+/// Stops of Chinese and Japanese.
+pub(super) fn is_wide_stop(c: char) -> bool {
+    matches!(c, '。' | '．' | '！' | '？' | '｡')
+}
+
+/// A Korean syllable.
+pub(super) fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{AC00}'..='\u{D7AF}')
 }
 
 /// Letters of the scripts that put no space between sentences or words.
