@@ -278,16 +278,16 @@ async fn p105_every_bad_id_is_named() {
     insta::assert_json_snapshot!(answer.problem(422, "invalid_input")["errors"], @r#"
     [
       {
-        "detail": "expected a string or an integer, found `1.0`",
-        "pointer": "/reference_context_ids/0"
+        "pointer": "/reference_context_ids/0",
+        "detail": "expected a string or an integer, found `1.0`"
       },
       {
-        "detail": "expected a string or an integer, found `true`",
-        "pointer": "/reference_context_ids/1"
+        "pointer": "/reference_context_ids/1",
+        "detail": "expected a string or an integer, found `true`"
       },
       {
-        "detail": "expected a string or an integer, found `null`",
-        "pointer": "/reference_context_ids/2"
+        "pointer": "/reference_context_ids/2",
+        "detail": "expected a string or an integer, found `null`"
       }
     ]
     "#);
