@@ -8,6 +8,7 @@ use crate::compute::Compute;
 use crate::config::{Config, JudgeSetting};
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
+use crate::providers::ChatModel;
 use crate::providers::openai::{OpenAi, OpenAiConfig};
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::Judge;
@@ -103,14 +104,14 @@ impl App {
 }
 
 fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
-    let model = match &config.judge {
+    let model: Arc<dyn ChatModel> = match &config.judge {
         JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
-        JudgeSetting::OpenAi { model } => OpenAi::new(OpenAiConfig {
+        JudgeSetting::OpenAi { model } => Arc::new(OpenAi::new(OpenAiConfig {
             base_url: config.openai_base_url.clone(),
             api_key: config.openai_api_key.clone(),
             model: model.clone(),
             calls: CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts },
-        })?,
+        })?),
     };
     let asking = Asking {
         repairs: config.judge_repairs,
@@ -118,5 +119,5 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         seed: config.judge_seed,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
-    Ok(Box::new(ChatJudge::new(Arc::new(model), slots, asking)))
+    Ok(Box::new(ChatJudge::new(model, slots, asking)))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use crate::providers::openai::check_base_url;
 use crate::providers::secret::Secret;
 use crate::recall::similarity::nearest;
 
@@ -97,7 +98,6 @@ impl std::error::Error for Faults {}
 const OPENAI: &str = "https://api.openai.com/v1";
 const DEFAULT_FILTER: &str = "info";
 
-/// How much of what matters did the retriever find? A service that measures context recall.
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = AFTER_HELP)]
 struct Cli {
@@ -105,49 +105,63 @@ struct Cli {
     task: Option<Task>,
 
     /// Address to listen on
-    #[arg(long, env = "RECALL_HOST", default_value = "127.0.0.1", global = true)]
+    #[arg(long, env = "RECALL_HOST", default_value = "127.0.0.1", global = true, allow_hyphen_values = true)]
     host: String,
     /// Port to listen on; 0 for any free one
-    #[arg(long, env = "PORT", default_value = "8080", global = true)]
+    #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
     /// Who decides on claims: embedded, or openai/MODEL
-    #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true)]
+    #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
-    #[arg(long, env = "RECALL_JUDGE_TIMEOUT", default_value = "60s", global = true)]
+    #[arg(long, env = "RECALL_JUDGE_TIMEOUT", default_value = "60s", global = true, allow_hyphen_values = true)]
     judge_timeout: String,
     /// Longest time for one request, waiting and retries included
-    #[arg(long, env = "RECALL_REQUEST_TIMEOUT", default_value = "120s", global = true)]
+    #[arg(long, env = "RECALL_REQUEST_TIMEOUT", default_value = "120s", global = true, allow_hyphen_values = true)]
     request_timeout: String,
     /// Tries of one call to the judge's backend
-    #[arg(long, env = "RECALL_JUDGE_ATTEMPTS", default_value = "4", global = true)]
+    #[arg(long, env = "RECALL_JUDGE_ATTEMPTS", default_value = "4", global = true, allow_hyphen_values = true)]
     judge_attempts: String,
     /// Re-asks after an answer that cannot be used
-    #[arg(long, env = "RECALL_JUDGE_REPAIRS", default_value = "1", global = true)]
+    #[arg(long, env = "RECALL_JUDGE_REPAIRS", default_value = "1", global = true, allow_hyphen_values = true)]
     judge_repairs: String,
-    /// Samples judged at once
-    #[arg(long, env = "RECALL_JUDGE_CONCURRENCY", default_value = "64", global = true)]
+    /// Samples judged at once by a model
+    #[arg(long, env = "RECALL_JUDGE_CONCURRENCY", default_value = "64", global = true, allow_hyphen_values = true)]
     judge_concurrency: String,
     /// Ceiling of one reply in tokens [default: none]
-    #[arg(long, env = "RECALL_JUDGE_MAX_OUTPUT_TOKENS", default_value = "", hide_default_value = true, global = true)]
+    #[arg(
+        long,
+        env = "RECALL_JUDGE_MAX_OUTPUT_TOKENS",
+        default_value = "",
+        hide_default_value = true,
+        global = true,
+        allow_hyphen_values = true
+    )]
     judge_max_output_tokens: String,
     /// Sampling seed sent to the judge's backend
     #[arg(long, env = "RECALL_JUDGE_SEED", default_value = "7", global = true, allow_hyphen_values = true)]
     judge_seed: String,
     /// Requests that may wait for a judge; beyond it 503
-    #[arg(long, env = "RECALL_QUEUE", default_value = "4096", global = true)]
+    #[arg(long, env = "RECALL_QUEUE", default_value = "4096", global = true, allow_hyphen_values = true)]
     queue: String,
-    /// Largest body
-    #[arg(long, env = "RECALL_BODY_LIMIT", default_value = "32MiB", global = true)]
+    /// Largest request body, unpacked
+    #[arg(long, env = "RECALL_BODY_LIMIT", default_value = "32MiB", global = true, allow_hyphen_values = true)]
     body_limit: String,
     /// Form of the log: text or json [default: text on a terminal, else json]
-    #[arg(long, env = "RECALL_LOG", default_value = "", hide_default_value = true, global = true)]
+    #[arg(
+        long,
+        env = "RECALL_LOG",
+        default_value = "",
+        hide_default_value = true,
+        global = true,
+        allow_hyphen_values = true
+    )]
     log: String,
 }
 
 const AFTER_HELP: &str = "\
 Read from the environment alone:
-  OPENAI_API_KEY    key for openai/MODEL; a local server needs none (or OPENAI_API_KEY_FILE, a file that holds it)
+  OPENAI_API_KEY    key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
   OPENAI_BASE_URL   any server that speaks the OpenAI format [default: https://api.openai.com/v1]
   RUST_LOG          which parts are logged, and how much [default: info]
 
@@ -224,14 +238,17 @@ impl Config {
 
     /// What only shows when settings are seen together.
     fn check_together(&self, reader: &mut Reader<'_>) {
-        let is_openai = matches!(self.judge, JudgeSetting::OpenAi { .. });
-        let scheme = self.openai_base_url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-        if is_openai && !matches!(scheme.as_deref(), Some("http" | "https")) {
-            reader.faults.push("OPENAI_BASE_URL: expected an address that begins with http:// or https://".to_owned());
+        if !matches!(self.judge, JudgeSetting::OpenAi { .. }) {
+            return;
         }
-        if is_openai && self.openai_api_key.is_none() && self.openai_base_url == OPENAI {
+        if let Err(error) = check_base_url(&self.openai_base_url) {
+            reader.faults.push(format!("OPENAI_BASE_URL: {error}"));
+        }
+        let is_given = reader.variable("OPENAI_API_KEY").is_some() || reader.variable("OPENAI_API_KEY_FILE").is_some();
+        if !is_given && self.openai_base_url == OPENAI {
             reader.faults.push(
-                "OPENAI_API_KEY: needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own".to_owned(),
+                "OPENAI_API_KEY: needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own"
+                    .to_owned(),
             );
         }
     }
@@ -319,8 +336,13 @@ impl Reader<'_> {
     fn refuse_unknown(&mut self) {
         let known: Vec<&str> =
             self.command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
-        for (name, _) in self.variables {
-            // Kubernetes sets these in every pod beside a service that is named `recall`.
+        for (name, value) in self.variables {
+            // Kubernetes sets these in every pod beside a service that is named `recall`; a plain number is somebody's guess.
+            let is_guess = name == "RECALL_PORT" && value.trim().parse::<u16>().is_ok();
+            if is_guess {
+                self.faults.push("RECALL_PORT: unknown setting; did you mean PORT?".to_owned());
+                continue;
+            }
             let is_kubernetes = name.starts_with("RECALL_SERVICE_") || name.starts_with("RECALL_PORT");
             if !name.starts_with("RECALL_") || is_kubernetes || known.contains(&name.as_str()) {
                 continue;

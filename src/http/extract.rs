@@ -112,8 +112,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The text of a required field that must not be blank.
-    pub fn required_text(&mut self, name: &'static str) -> Option<String> {
-        let (pointer, raw) = self.required(name, "a string")?;
+    pub fn required_text(&mut self, name: &'static str, expected: &str) -> Option<String> {
+        let (pointer, raw) = self.required(name, expected)?;
         let text = self.text(Place::of(&pointer), raw, "")?;
         if text.trim().is_empty() {
             self.fault(pointer, "must not be blank");

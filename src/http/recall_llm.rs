@@ -184,7 +184,7 @@ pub struct UsageBody {
 fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
     let mut fields = Fields::parse(body, &ROUTE)?;
     let id = fields.sample_id();
-    let user_input = fields.required_text("user_input");
+    let user_input = fields.required_text("user_input", "a string");
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
     let evidence = fields.choice("evidence", EVIDENCE_RULES).unwrap_or_default();
@@ -197,7 +197,7 @@ fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Proble
 
 fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
     if !fields.has("reference_claims") {
-        let text = fields.required_text("reference")?;
+        let text = fields.required_text("reference", "a string, unless `reference_claims` is given")?;
         let cut = Reference::cut(&text);
         if cut.is_none() {
             fields.fault("/reference", "holds no claim");

@@ -8,7 +8,9 @@
 //!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
 //!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
 //! 2. Declare it below.
-//! 3. Give it a name in `config.rs` (`--judge NAME/MODEL`, its key and base URL) and a line in `app.rs`.
+//! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help.
+//! 4. Give it an arm in `app.rs`.
+//! 5. Name its variables in the hints of `http/problem.rs` that name those of the others.
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 

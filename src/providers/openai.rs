@@ -180,6 +180,15 @@ fn hear(reply: &Reply, sent_limit: Option<u32>, dialect: Dialect, may_change: bo
     next.map(Heard::Change).ok_or(refusal)
 }
 
+/// Says whether a base URL can be used, before anything is built with it.
+///
+/// # Errors
+///
+/// [`SetupError::BaseUrl`] in words that do not quote it: it may hold a password.
+pub fn check_base_url(text: &str) -> Result<(), SetupError> {
+    parse_base(text).map(drop)
+}
+
 fn parse_base(text: &str) -> Result<Url, SetupError> {
     // Never quoted in an error: it may hold a password.
     let fault = |what: &str| SetupError::BaseUrl(what.to_owned());

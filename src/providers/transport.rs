@@ -84,7 +84,7 @@ impl Transport {
 
     /// Everything that will be sent for one question, which has to end before `deadline`.
     pub(super) fn effort(&self, deadline: Instant) -> Effort<'_> {
-        Effort { transport: self, deadline, failures: 0, floor: FIRST_FLOOR, calls: 0, uncounted: false }
+        Effort { transport: self, deadline, failures: 0, last: None, floor: FIRST_FLOOR, calls: 0, uncounted: false }
     }
 
     async fn post(&self, post: &Post<'_>, deadline: Instant) -> Result<Reply, Refusal> {
@@ -198,6 +198,8 @@ pub(super) struct Effort<'t> {
     transport: &'t Transport,
     deadline: Instant,
     failures: u32,
+    /// The last failure without a named wait.
+    last: Option<(ProviderFault, String)>,
     floor: Duration,
     calls: u64,
     uncounted: bool,
@@ -254,8 +256,15 @@ impl Effort<'_> {
     }
 
     /// Waits until the next try is due; an error when none is.
-    async fn pause(&mut self, refusal: Refusal) -> Result<(), ProviderError> {
+    async fn pause(&mut self, mut refusal: Refusal) -> Result<(), ProviderError> {
         self.uncounted |= refusal.uncounted;
+        if refusal.fault == ProviderFault::Deadline
+            && let Some(before) = self.last.take()
+        {
+            // The deadline only ended what the backend had failed at already: the failure is the news.
+            refusal.detail = format!("{} ({} calls, until the request's deadline)", before.1, self.calls);
+            refusal.fault = before.0;
+        }
         if !refusal.again {
             return Err(self.give_up(refusal));
         }
@@ -267,6 +276,7 @@ impl Effort<'_> {
             wait
         } else {
             self.failures += 1;
+            self.last = Some((refusal.fault, refusal.detail.clone()));
             if self.failures >= self.transport.policy.attempts {
                 return Err(self.give_up(refusal));
             }

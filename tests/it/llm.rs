@@ -367,6 +367,11 @@ async fn a_backend_that_stalls_costs_its_own_time_and_no_more() {
     service.post("/recall/llm", &eiffel()).await.problem(504, "upstream_timeout");
     assert_eq!(backend.calls().await, 2);
 
+    // The deadline ends what the backend had failed at already: the failure is what the caller should know.
+    let service = Service::asking(&backend.url(), &["--judge-timeout", "300ms", "--request-timeout", "1500ms"]);
+    let problem = service.post("/recall/llm", &eiffel()).await.problem(504, "upstream_timeout");
+    assert!(problem["detail"].as_str().unwrap().contains("no whole reply within 300ms"), "{problem:#}");
+
     let service = Service::asking(&backend.url(), &["--request-timeout", "150ms"]);
     let began = Instant::now();
     service.post("/recall/llm", &eiffel()).await.problem(504, "deadline_exceeded");

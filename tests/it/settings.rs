@@ -20,11 +20,14 @@ fn all_faults_are_reported_at_once() {
             ("RECALL_JUDGE_ATTEMPTS", "0"),
             ("RECALL_LOG", "xml"),
             ("RECALL_BODYLIMIT", "1MiB"),
+            ("RECALL_PORT", "9000"),
+            ("RUST_LOG", "a=b=c"),
         ],
     );
-    insta::assert_snapshot!(said, @r"
+    insta::assert_snapshot!(said, @r#"
     context-recall: the settings cannot be used:
       - RECALL_BODYLIMIT: unknown setting; did you mean RECALL_BODY_LIMIT?
+      - RECALL_PORT: unknown setting; did you mean PORT?
       - --host (RECALL_HOST): expected an IP address such as 127.0.0.1 or 0.0.0.0, found `localhost`
       - --port (PORT): expected a port from 0 to 65535, found `70000`
       - --judge (RECALL_JUDGE): expected embedded, or openai/MODEL, found `gpt-4o`
@@ -32,7 +35,8 @@ fn all_faults_are_reported_at_once() {
       - --judge-attempts (RECALL_JUDGE_ATTEMPTS): expected a number from 1 to 100, found `0`
       - --body-limit (RECALL_BODY_LIMIT): expected a size from 1KiB to 4GiB, such as 32MiB, found `many`
       - --log (RECALL_LOG): expected text or json, found `xml`
-    ");
+      - RUST_LOG: expected a filter such as info or context_recall=debug: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
+    "#);
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn a_secret_may_stand_in_a_file_and_is_never_shown() {
     assert!(!said.contains("sk-"), "{said}");
 
     let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", "/nowhere")]);
-    assert!(said.contains("the file /nowhere cannot be read"), "{said}");
+    assert!(said.contains("the file /nowhere cannot be read") && !said.contains("needed"), "{said}");
     std::fs::write(&path, "\n").unwrap();
     let said = refused(&["openapi"], &[judge, ("OPENAI_API_KEY_FILE", file)]);
     assert!(said.contains("OPENAI_API_KEY_FILE: the secret is blank"), "{said}");
@@ -94,8 +98,10 @@ fn a_key_or_address_that_cannot_be_used_stops_the_start() {
     let said = refused(&["--port", "0", "--judge", "openai/m"], &[("OPENAI_API_KEY_FILE", path.to_str().unwrap())]);
     assert!(!said.contains("sk-two"), "{said}");
     for url in ["localhost:1234", "ftp://host/v1", "http://"] {
-        let said = refused(&["--port", "0", "--judge", "openai/m"], &[("OPENAI_BASE_URL", url)]);
-        assert!(said.contains("OPENAI_BASE_URL") || said.contains("base URL"), "{url}: {said}");
+        let variables = [("OPENAI_BASE_URL", url), ("RECALL_QUEUE", "-5")];
+        let said = refused(&["--port", "0", "--judge", "openai/m", "--judge-repairs", "-1"], &variables);
+        assert!(said.contains("OPENAI_BASE_URL: the base URL"), "{url}: {said}");
+        assert!(said.contains("--judge-repairs") && said.contains("--queue"), "{url}: {said}");
     }
 }
 

@@ -6,7 +6,8 @@
 //! 0.0 when only one text is empty.
 //!
 //! A new measure is one file with its formula and its source, a variant of [`DistanceMeasure`] and an arm in
-//! `compare_with`. This room knows neither thresholds nor recall.
+//! `compare_with`. This room knows neither thresholds nor recall: which of two equally similar
+//! contexts is reported, and what counts as recalled, is decided in `recall/nonllm.rs`.
 
 pub mod hamming;
 pub mod jaro;
