@@ -258,7 +258,7 @@ async fn a_backend_that_refuses_every_field_is_asked_without_them() {
     assert_eq!(reply.tokens.input, Some(50));
     let bodies = sent(&server).await;
     let last = bodies[7].as_object().unwrap();
-    assert_eq!(last.keys().collect::<Vec<_>>(), ["messages", "model", "stream"]);
+    assert_eq!(last.keys().collect::<Vec<_>>(), ["model", "messages", "stream"]);
     assert_eq!(bodies[1]["response_format"], json!({"type": "json_object"}));
     assert_eq!(bodies[3]["max_completion_tokens"], LIMIT);
     assert_eq!(bodies[6]["random_seed"], 7);
