@@ -1,9 +1,9 @@
 //! The bytes of a body: media type, size, and no option where none is read.
 
 use std::fmt::{self, Display};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
@@ -74,21 +74,11 @@ fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     Err(Problem::new(Code::UnsupportedMediaType, format!("Expected Content-Type application/json, found {found}.")))
 }
 
-/// How much more than the limit is read and thrown away, and for how long, before the refusal is sent. A client that
-/// only reads once it has sent everything would otherwise see a broken connection in place of the answer.
-const DRAINED: usize = 64 * 1024 * 1024;
-const DRAINING: Duration = Duration::from_secs(10);
-
 async fn read(request: Request, limit: usize) -> Result<Bytes, Problem> {
     let announced = content_length(request.headers());
     let unpacked = !request.headers().contains_key(header::CONTENT_ENCODING);
-    let asks_first = request.headers().contains_key(header::EXPECT);
     let mut body = request.into_body();
     if unpacked && announced.is_some_and(|length| length > limit) {
-        // A client that asks first has sent nothing yet; reading would tell it to go on.
-        if !asks_first {
-            drain(&mut body).await;
-        }
         return Err(too_large(limit));
     }
     let mut read: Vec<u8> = Vec::with_capacity(announced.unwrap_or_default().min(limit));
@@ -96,8 +86,6 @@ async fn read(request: Request, limit: usize) -> Result<Bytes, Problem> {
         let frame = frame.map_err(broken)?;
         let Ok(data) = frame.into_data() else { continue };
         if read.len() + data.len() > limit {
-            drop(read);
-            drain(&mut body).await;
             return Err(too_large(limit));
         }
         read.extend_from_slice(&data);
@@ -107,21 +95,6 @@ async fn read(request: Request, limit: usize) -> Result<Bytes, Problem> {
 
 fn content_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-async fn drain(body: &mut Body) {
-    let all = async {
-        let mut left = DRAINED;
-        while let Some(Ok(frame)) = body.frame().await {
-            let size = frame.data_ref().map_or(0, Bytes::len);
-            match left.checked_sub(size) {
-                Some(rest) => left = rest,
-                None => return,
-            }
-        }
-    };
-    // Whether it ended or not, the refusal is sent next.
-    let _ = tokio::time::timeout(DRAINING, all).await;
 }
 
 fn too_large(limit: usize) -> Problem {

@@ -1,13 +1,18 @@
 //! Every middleware, in one ordered list, each with its reason.
 
 use std::any::Any;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
+use futures_util::stream::poll_fn;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
@@ -24,6 +29,8 @@ pub(super) fn wrap(routes: Router) -> Router {
         .layer(RequestDecompressionLayer::new())
         // The layer above would answer an encoding that it does not know in its own words.
         .layer(from_fn(refuse_encoding))
+        // A client that only reads once it has sent everything gets to read a refusal too.
+        .layer(from_fn(drain_refused))
         // A panic costs one request; it is a problem like any other.
         .layer(CatchPanicLayer::custom(panicked))
         // Problems get their body here, where the request id is known and no handler can forget it.
@@ -36,16 +43,64 @@ pub(super) fn wrap(routes: Router) -> Router {
         .layer(from_fn(drop_unfit_request_id))
 }
 
-async fn refuse_encoding(request: Request, next: Next) -> Response {
-    let unknown = request.headers().get_all(header::CONTENT_ENCODING).iter().any(|value| {
-        !matches!(value.to_str().map(|name| name.trim().to_ascii_lowercase()).as_deref(), Ok("gzip" | "identity" | ""))
-    });
-    if unknown {
-        return Problem::new(Code::UnsupportedMediaType, "The body's Content-Encoding is not known.")
-            .with_hint("Send the body as it is, or with Content-Encoding: gzip.")
-            .into_response();
+/// Names of content codings are case-insensitive, and `identity` is none; the layer that unpacks knows only `gzip`.
+async fn refuse_encoding(mut request: Request, next: Next) -> Response {
+    let named = request.headers().get_all(header::CONTENT_ENCODING).iter();
+    let words =
+        named.flat_map(|value| value.to_str().unwrap_or("?").split(',')).map(|word| word.trim().to_ascii_lowercase());
+    let codings: Vec<String> = words.filter(|word| !word.is_empty() && word != "identity").collect();
+    request.headers_mut().remove(header::CONTENT_ENCODING);
+    match codings.as_slice() {
+        [] => {}
+        [only] if only == "gzip" => {
+            request.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        _ => {
+            return Problem::new(Code::UnsupportedMediaType, "The body's Content-Encoding is not known.")
+                .with_hint("Send the body as it is, or with Content-Encoding: gzip.")
+                .into_response();
+        }
     }
     next.run(request).await
+}
+
+/// How much of a refused body is read and thrown away, and for how long, before the refusal is sent. Else the connection
+/// would break under a client that is still sending, and it would never see why.
+const DRAINED: usize = 64 * 1024 * 1024;
+const DRAINING: Duration = Duration::from_secs(10);
+
+async fn drain_refused(request: Request, next: Next) -> Response {
+    // A client that asks first has sent nothing yet; reading would tell it to go on.
+    if request.headers().contains_key(header::EXPECT) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let unread = Arc::new(Mutex::new(body.into_data_stream()));
+    let shared = Arc::clone(&unread);
+    let body = Body::from_stream(poll_fn(move |context| poll_body(&shared, context)));
+    let response = next.run(Request::from_parts(parts, body)).await;
+    // Who was too slow is not waited for a second time.
+    let too_slow = response.extensions().get::<Problem>().is_some_and(|problem| problem.code == Code::DeadlineExceeded);
+    let is_refused = response.status().is_client_error() && !too_slow;
+    if is_refused {
+        let mut rest = poll_fn(move |context| poll_body(&unread, context));
+        let drained = async {
+            let mut left = DRAINED;
+            while let Some(Ok(bytes)) = rest.next().await {
+                match left.checked_sub(bytes.len()) {
+                    Some(less) => left = less,
+                    None => return,
+                }
+            }
+        };
+        // Whether it ended or not, the refusal is sent next.
+        let _ = tokio::time::timeout(DRAINING, drained).await;
+    }
+    response
+}
+
+fn poll_body(body: &Mutex<BodyDataStream>, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, axum::Error>>> {
+    body.lock().unwrap_or_else(PoisonError::into_inner).poll_next_unpin(context)
 }
 
 /// The panic hook has logged where it happened. The panic's own text is dropped: slicing panics quote what they slice.
@@ -137,7 +192,6 @@ impl MakeRequestId for NewRequestId {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
     use axum::routing::get;
     use http_body_util::BodyExt;
     use tower::ServiceExt;

@@ -1,6 +1,6 @@
 //! The front desk: the only room that knows axum and utoipa.
 //!
-//! A request comes in through `layers`, its body is read by [`body`] and [`extract`], one handler per file scores it,
+//! A request comes in through `layers`, its body is read by `body` and [`extract`], one handler per file scores it,
 //! and every failure leaves through [`problem`].
 
 mod answer;
@@ -21,7 +21,7 @@ use std::io;
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::IntoResponse;
+use axum::http::StatusCode;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -31,7 +31,6 @@ use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
 
 pub use crate::app::App;
-use problem::{Code, Problem};
 
 /// The route table: one list is the router and the spec.
 fn routes() -> OpenApiRouter<App> {
@@ -64,10 +63,9 @@ pub fn router(app: App) -> Router {
             SwaggerUi::new("/docs")
                 .external_url_unchecked("/openapi.json", openapi::document(&spec).unwrap_or_default()),
         )
-        .fallback(|| async { Problem::new(Code::NotFound, "There is nothing at this path.").into_response() })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(Code::MethodNotAllowed, "This path does not take this method.").into_response()
-        });
+        // `render` makes problems of bare statuses, wherever they come from.
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .method_not_allowed_fallback(|| async { StatusCode::METHOD_NOT_ALLOWED });
     layers::wrap(router)
 }
 

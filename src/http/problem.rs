@@ -261,7 +261,8 @@ impl IntoResponse for Problem {
 pub async fn render(request: Request, next: Next) -> Response {
     let request_id = request.extensions().get::<RequestId>().cloned();
     let mut response = next.run(request).await;
-    let Some(problem) = response.extensions_mut().remove::<Problem>() else {
+    let problem = response.extensions_mut().remove::<Problem>();
+    let Some(problem) = problem.or_else(|| of_status(response.status())) else {
         return response;
     };
     let request_id = request_id.as_ref().and_then(|id| id.header_value().to_str().ok()).unwrap_or_default();
@@ -283,6 +284,20 @@ pub async fn render(request: Request, next: Next) -> Response {
     write_headers(&mut parts.headers, code, retry_after, retryable);
     parts.extensions.insert(code);
     Response::from_parts(parts, written)
+}
+
+/// The problem behind a bare status that a layer or the documentation page gave.
+fn of_status(status: StatusCode) -> Option<Problem> {
+    match status {
+        StatusCode::NOT_FOUND => Some(Problem::new(Code::NotFound, "There is nothing at this path.")),
+        StatusCode::METHOD_NOT_ALLOWED => {
+            Some(Problem::new(Code::MethodNotAllowed, "This path does not take this method."))
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            Some(Problem::new(Code::UnsupportedMediaType, "The body is in a form that is not read here."))
+        }
+        _ => None,
+    }
 }
 
 fn write_headers(headers: &mut HeaderMap, code: Code, retry_after: Option<Duration>, retryable: bool) {

@@ -16,6 +16,12 @@ pub(super) fn json(body: &str) -> Option<Value> {
     event_data(body).find_map(value)
 }
 
+/// Is `body` the beginning of a JSON object? A reply without a length ends where the connection does, whole or not.
+pub(super) fn breaks_off(body: &str) -> bool {
+    let body = body.trim_start_matches('\u{feff}').trim();
+    body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_err_and(|error| error.is_eof())
+}
+
 /// The payloads of a server-sent event stream, comments and other fields left out. Empty for other text.
 fn event_data(body: &str) -> impl Iterator<Item = &str> {
     body.lines()

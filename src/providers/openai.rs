@@ -22,7 +22,9 @@ use self::dialect::{Dialect, LimitField, SeedField, Shape};
 use super::refusal::{Refusal, Reply};
 use super::secret::Secret;
 use super::transport::{CallPolicy, Post, Transport, without_credentials};
-use super::{AnswerSchema, ChatModel, ChatReply, ChatRequest, ProviderError, ProviderFault, SetupError, Tokens, Turn};
+use super::{
+    AnswerSchema, ChatModel, ChatReply, ChatRequest, Ending, ProviderError, ProviderFault, SetupError, Tokens, Turn,
+};
 
 /// Where and how an OpenAI-compatible backend is asked.
 #[derive(Debug, Clone)]
@@ -120,8 +122,12 @@ impl OpenAi {
                     return Ok(ChatReply {
                         text: completion.text,
                         reasoning: completion.reasoning,
-                        ending: completion.ending,
-                        model: completion.model,
+                        ending: match completion.ending {
+                            Ending::Refused(words) => Ending::Refused(self.transport.clean(&words)),
+                            Ending::Filtered(words) => Ending::Filtered(self.transport.clean(&words)),
+                            ending @ (Ending::Whole | Ending::Truncated) => ending,
+                        },
+                        model: completion.model.map(|name| self.transport.clean(&name)),
                         tokens: if effort.is_uncounted() { Tokens::default() } else { completion.tokens },
                         calls: effort.calls(),
                         output_limit: limit,

@@ -82,6 +82,11 @@ impl Transport {
         Ok(Self { client, policy, redactor, gate: Gate::default() })
     }
 
+    /// A backend's words with the secrets of this transport taken out.
+    pub(super) fn clean(&self, words: &str) -> String {
+        self.redactor.clean(words)
+    }
+
     /// Everything that will be sent for one question, which has to end before `deadline`.
     pub(super) fn effort(&self, deadline: Instant) -> Effort<'_> {
         Effort { transport: self, deadline, failures: 0, last: None, floor: FIRST_FLOOR, calls: 0, uncounted: false }

@@ -169,9 +169,15 @@ async fn p37_the_claim_keeps_its_fence_marks() {
 }
 
 #[tokio::test]
-async fn p46_the_refusal_is_passed_on() {
+async fn p46_the_refusal_is_passed_on_and_no_secret_with_it() {
     let (answer, _) = played("P46").await;
     assert!(answer.text().contains("I can't help with that."), "{}", answer.text());
+
+    let body = json!({ "model": KEY, "choices": [{ "message": { "content": null, "refusal": format!("no {KEY}") }, "finish_reason": "stop" }] });
+    let backend = Backend::replying(vec![ResponseTemplate::new(200).set_body_json(body)]).await;
+    let sample = json!({ "user_input": "?", "reference": "A.", "retrieved_contexts": ["a"] });
+    let answer = Service::asking(&backend.url(), &[]).post("/recall/llm", &sample).await;
+    assert!(answer.problem(502, "judge_refused")["detail"].as_str().unwrap().ends_with(": no ***"));
 }
 
 #[tokio::test]

@@ -314,6 +314,13 @@ async fn a_gzipped_body_is_unpacked_and_the_limit_counts_what_comes_out() {
     let bomb = gzip(&vec![b' '; 33 * 1024 * 1024]);
     assert!(bomb.len() < 64 * 1024);
     sent(json, "/recall/id", bomb, &[("content-encoding", "gzip")]).await.problem(413, "payload_too_large");
+    for (name, value) in [("Content-Encoding", "GZIP"), ("content-encoding", "identity, gzip")] {
+        sent(json, "/recall/id", gzip(GOOD.as_bytes()), &[(name, value)]).await.ok();
+    }
+    sent(json, "/recall/id", GOOD, &[("content-encoding", "identity")]).await.ok();
+    sent(json, "/recall/id", gzip(GOOD.as_bytes()), &[("content-encoding", "gzip, gzip")])
+        .await
+        .problem(415, "unsupported_media_type");
     sent(json, "/recall/id", GOOD, &[("content-encoding", "br")]).await.problem(415, "unsupported_media_type");
     sent(json, "/recall/id", GOOD, &[("content-encoding", "gzip")]).await.problem(400, "invalid_json");
 }
@@ -341,6 +348,7 @@ async fn paths_and_methods_that_do_not_exist_are_problems_too() {
     let service = Service::embedded();
     let missing = service.get("/recall/ids").await;
     insta::assert_json_snapshot!(whole(missing.problem(404, "not_found")));
+    service.get("/docs/nothing.js").await.problem(404, "not_found");
     let wrong = service.get("/recall/id").await;
     insta::assert_json_snapshot!(whole(wrong.problem(405, "method_not_allowed")));
     assert_eq!(wrong.headers[header::ALLOW], "POST");

@@ -27,12 +27,14 @@ pub(in super::super) fn read(reply: &Reply, sent_limit: Option<u32>) -> Result<C
         return Err(Refusal::unusable(reply, "an empty body", true));
     }
     let Some(body) = envelope::json(&reply.body) else {
-        let what = if reply.body.trim_start().starts_with('<') {
-            "an HTML page: is the base URL right?"
+        let (what, again) = if reply.body.trim_start().starts_with('<') {
+            ("an HTML page: is the base URL right?", false)
+        } else if envelope::breaks_off(&reply.body) {
+            ("JSON that breaks off", true)
         } else {
-            "something that is not JSON"
+            ("something that is not JSON", false)
         };
-        return Err(Refusal::unusable(reply, what, false));
+        return Err(Refusal::unusable(reply, what, again));
     };
     let choice = &body["choices"][0];
     for error in [&body["error"], &choice["error"]] {

@@ -361,6 +361,7 @@ async fn failures_without_a_named_wait_spend_tries() {
     for (reply, fault, calls) in [
         (plain(500, ""), Fault::Failing, 2),
         (plain(200, ""), Fault::Failing, 2),
+        (plain(200, "{\"choices\":[{\"mess"), Fault::Failing, 2),
         (plain(429, ""), Fault::RateLimited, 2),
         (with_advice(400, "true"), Fault::Failing, 2),
         (with_advice(500, "false"), Fault::Other, 1),
