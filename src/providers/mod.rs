@@ -8,9 +8,10 @@
 //!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
 //!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
 //! 2. Declare it below.
-//! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help.
+//! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help and their
+//!    checks (`check_together`). `main.rs` warns of an open door to a paid key: it must know this one too.
 //! 4. Give it an arm in `app.rs`.
-//! 5. Name its variables in the hints of `http/problem.rs` that name those of the others.
+//! 5. Name its variables in the hints of `http/problem.rs`, in `docker-compose.yml` and in README's table of judges.
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
