@@ -16,11 +16,13 @@
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
 mod envelope;
+pub mod estimate;
 pub mod openai;
 mod refusal;
 pub mod secret;
 pub mod transport;
 mod wait;
+mod window;
 
 use std::time::{Duration, Instant};
 
@@ -144,6 +146,8 @@ pub struct ProviderError {
     pub detail: String,
     /// How long the backend asked to be left alone.
     pub retry_after: Option<Duration>,
+    /// The model's window in tokens, where a refusal told it: what prompt and answer have to fit into together.
+    pub window: Option<u32>,
     /// Requests sent, failed tries included.
     pub calls: u64,
 }
@@ -169,6 +173,11 @@ pub trait ChatModel: Send + Sync {
 
     /// The model's name, as asked for.
     fn model(&self) -> &str;
+
+    /// The model's window in tokens, prompt and answer together, where the backend has reported one.
+    fn window(&self) -> Option<u32> {
+        None
+    }
 
     /// Asks once (with the retries that help) and gives the reply before `deadline`. Dropping the future closes the
     /// connection of a call in flight.

@@ -22,6 +22,7 @@ use self::dialect::{Dialect, LimitField, SeedField, Shape};
 use super::refusal::{Refusal, Reply};
 use super::secret::Secret;
 use super::transport::{CallPolicy, Post, Transport, without_credentials};
+use super::window;
 use super::{
     AnswerSchema, ChatModel, ChatReply, ChatRequest, Ending, ProviderError, ProviderFault, SetupError, Tokens, Turn,
 };
@@ -177,7 +178,7 @@ fn hear(reply: &Reply, sent_limit: Option<u32>, dialect: Dialect, may_change: bo
     };
     if may_change
         && refusal.fault == ProviderFault::ContextLength
-        && let Some(room) = sent_limit.and_then(|sent| dialect::room_for_answer(&refusal.said, sent))
+        && let Some(room) = sent_limit.and_then(|sent| window::room_for_answer(&refusal.said, sent))
     {
         return Ok(Heard::Room(room));
     }
@@ -300,6 +301,7 @@ fn unwritable(error: serde_json::Error) -> ProviderError {
         fault: ProviderFault::Other,
         detail: format!("our own request cannot be written as JSON: {error}"),
         retry_after: None,
+        window: None,
         calls: 0,
     }
 }

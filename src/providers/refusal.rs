@@ -143,6 +143,8 @@ pub(super) struct Said {
     codes: Vec<String>,
     /// A number among them: mostly an HTTP status.
     status: Option<u16>,
+    /// The model's window in tokens, where a field of its own names it.
+    pub(super) window: Option<u32>,
 }
 
 impl Said {
@@ -192,6 +194,7 @@ impl Said {
             };
             said.text = format!("{}: {inner}", said.text);
         }
+        said.window = node["n_ctx"].as_u64().and_then(|tokens| u32::try_from(tokens).ok());
         for (field, name) in [("n_prompt_tokens", "prompt"), ("n_ctx", "window")] {
             if let Some(tokens) = node[field].as_u64()
                 && !said.text.contains(&tokens.to_string())

@@ -12,7 +12,7 @@ use reqwest::{Client, Url, redirect};
 
 use super::refusal::{Refusal, Reply, excerpt};
 use super::secret::{Redactor, Secret};
-use super::{ProviderError, ProviderFault, SetupError};
+use super::{ProviderError, ProviderFault, SetupError, window};
 
 /// How long and how often a backend is tried.
 #[derive(Debug, Clone, Copy)]
@@ -315,7 +315,8 @@ impl Effort<'_> {
             ProviderFault::Other if refusal.again => ProviderFault::Failing,
             fault => fault,
         };
-        self.error(fault, &refusal.detail, refusal.wait)
+        let window = (fault == ProviderFault::ContextLength).then(|| window::told(&refusal.said)).flatten();
+        ProviderError { window, ..self.error(fault, &refusal.detail, refusal.wait) }
     }
 
     fn error(&self, fault: ProviderFault, detail: &str, retry_after: Option<Duration>) -> ProviderError {
@@ -328,6 +329,7 @@ impl Effort<'_> {
             // Cut last: half a key would not be known for one.
             detail: excerpt(&self.transport.redactor.clean(detail), most),
             retry_after,
+            window: None,
             calls: self.calls,
         }
     }

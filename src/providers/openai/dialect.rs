@@ -5,6 +5,7 @@
 //! learning ends, and what two concurrent calls learnt can be put together.
 
 use super::super::refusal::Said;
+use super::super::window::numbers;
 
 /// The form that a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -152,34 +153,6 @@ fn told_ceiling(said: &Said, sent: u32) -> Option<u32> {
     numbers(&said.text).filter(|number| (LEAST_CEILING..sent).contains(number)).max()
 }
 
-/// What a window leaves for the answer, when a refusal counts our limit `sent` against it and the prompt alone would fit:
-/// vLLM and its kin add the two. Read from sentences such as "maximum context length is 8192 tokens. However, you requested
-/// 27012 tokens (900 in the messages, 26112 in the completion)". A room that is not worth having is none.
-pub(super) fn room_for_answer(said: &Said, sent: u32) -> Option<u32> {
-    let text = said.text.to_ascii_lowercase();
-    if !numbers(&text).any(|number| number == sent) {
-        return None;
-    }
-    let window = ["context length is", "context length of", "context window of"]
-        .iter()
-        .find_map(|phrase| numbers(text.split_once(phrase)?.1).next())?;
-    let prompt = [" in the messages", " input tokens", " prompt tokens", " tokens from the input", " of text input"]
-        .iter()
-        .find_map(|phrase| numbers(text.split_once(phrase)?.0).last())?;
-    // Counting differs by a few tokens from template to template.
-    let room = window.checked_sub(prompt)?.checked_sub(SLACK)?;
-    (LEAST_CEILING..sent).contains(&room).then_some(room)
-}
-
-/// Tokens left free beside prompt and answer.
-const SLACK: u32 = 16;
-
-/// The whole numbers in a text, `16,384` read as one.
-fn numbers(text: &str) -> impl Iterator<Item = u32> {
-    text.split(|c: char| !c.is_ascii_digit() && c != ',')
-        .filter_map(|run| run.trim_matches(',').replace(',', "").parse().ok())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,42 +193,6 @@ mod tests {
             (fresh, "", None),
         ] {
             assert_eq!(from.after(&said(message), Some(800)), to, "{message}");
-        }
-    }
-
-    #[test]
-    fn what_the_window_leaves_is_read_where_our_limit_is_counted_against_it() {
-        for (message, sent, room) in [
-            (
-                "This model's maximum context length is 8192 tokens. However, you requested 27012 tokens (900 in the messages, 26112 in the completion). Please reduce the length of the messages or completion.",
-                26112,
-                Some(7276),
-            ),
-            (
-                "'max_tokens' or 'max_completion_tokens' is too large: 26112. This model's maximum context length is 8192 tokens and your request has 900 input tokens (26112 > 8192 - 900).",
-                26112,
-                Some(7276),
-            ),
-            // The prompt alone is too long, or leaves next to nothing.
-            (
-                "maximum context length is 4097 tokens. However, you requested 7426 tokens (6402 in the messages, 1024 in the completion)",
-                1024,
-                None,
-            ),
-            (
-                "maximum context length is 1000 tokens. However, you requested 1968 tokens (944 in the messages, 1024 in the completion)",
-                1024,
-                None,
-            ),
-            // Our limit is not spoken of.
-            (
-                "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
-                1024,
-                None,
-            ),
-            ("", 1024, None),
-        ] {
-            assert_eq!(room_for_answer(&said(message), sent), room, "{message}");
         }
     }
 
