@@ -8,8 +8,6 @@ use crate::compute::Compute;
 use crate::config::{Config, JudgeSetting};
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
-use crate::providers::ChatModel;
-use crate::providers::openai::{OpenAi, OpenAiConfig};
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::Judge;
 use crate::slots::Slots;
@@ -104,14 +102,10 @@ impl App {
 }
 
 fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
-    let model: Arc<dyn ChatModel> = match &config.judge {
+    let calls = CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts };
+    let model = match config.judge.clone() {
         JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
-        JudgeSetting::OpenAi { model } => Arc::new(OpenAi::new(OpenAiConfig {
-            base_url: config.openai_base_url.clone(),
-            api_key: config.openai_api_key.clone(),
-            model: model.clone(),
-            calls: CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts },
-        })?),
+        JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
     };
     let asking = Asking {
         repairs: config.judge_repairs,

@@ -1,5 +1,7 @@
 //! Every setting: its flag, its variable, its default and its check. Plain data, and the only reader of the environment.
 
+mod judge;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,7 +11,9 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use crate::providers::openai::check_base_url;
+use self::judge::JudgeName;
+pub use self::judge::JudgeSetting;
+use crate::providers::SetupError;
 use crate::providers::secret::Secret;
 use crate::recall::similarity::nearest;
 
@@ -22,18 +26,6 @@ pub enum Task {
     Openapi,
     /// Ask a running service whether it is alive; exit 0 if so, 1 if not
     Healthcheck,
-}
-
-/// Who decides on claims.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JudgeSetting {
-    /// The embedded judge.
-    Embedded,
-    /// A model behind a server that speaks the `OpenAI` format.
-    OpenAi {
-        /// The model's name.
-        model: String,
-    },
 }
 
 /// The form of the log.
@@ -54,10 +46,6 @@ pub struct Config {
     pub port: u16,
     /// Who decides on claims.
     pub judge: JudgeSetting,
-    /// The key for a server that speaks the `OpenAI` format; local servers need none.
-    pub openai_api_key: Option<Secret>,
-    /// Where that server is.
-    pub openai_base_url: String,
     /// The longest that one call to the judge's backend may take.
     pub judge_timeout: Duration,
     /// The longest that one request may take.
@@ -95,7 +83,6 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-const OPENAI: &str = "https://api.openai.com/v1";
 const DEFAULT_FILTER: &str = "info";
 
 #[derive(Debug, Parser)]
@@ -203,9 +190,7 @@ impl Config {
         let config = Self {
             host: reader.read("host", &cli.host, "an IP address such as 127.0.0.1 or 0.0.0.0", parse),
             port: reader.read("port", &cli.port, "a port from 0 to 65535", parse),
-            judge: reader.read("judge", &cli.judge, "embedded, or openai/MODEL", judge),
-            openai_api_key: reader.secret("OPENAI_API_KEY"),
-            openai_base_url: reader.variable("OPENAI_BASE_URL").unwrap_or(OPENAI).to_owned(),
+            judge: reader.read("judge", &cli.judge, judge::EXPECTED, JudgeName::read).setting(&mut reader),
             judge_timeout: reader.read("judge_timeout", &cli.judge_timeout, DURATION, duration),
             request_timeout: reader.read("request_timeout", &cli.request_timeout, DURATION, duration),
             judge_attempts: reader
@@ -232,25 +217,7 @@ impl Config {
             log: reader.read("log", &cli.log, "text or json", log_form),
             log_filter: reader.log_filter(),
         };
-        config.check_together(&mut reader);
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
-    }
-
-    /// What only shows when settings are seen together.
-    fn check_together(&self, reader: &mut Reader<'_>) {
-        if !matches!(self.judge, JudgeSetting::OpenAi { .. }) {
-            return;
-        }
-        if let Err(error) = check_base_url(&self.openai_base_url) {
-            reader.faults.push(format!("OPENAI_BASE_URL: {error}"));
-        }
-        let is_given = reader.variable("OPENAI_API_KEY").is_some() || reader.variable("OPENAI_API_KEY_FILE").is_some();
-        if !is_given && self.openai_base_url == OPENAI {
-            reader.faults.push(
-                "OPENAI_API_KEY: needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own"
-                    .to_owned(),
-            );
-        }
     }
 
     /// Where to listen.
@@ -333,6 +300,22 @@ impl Reader<'_> {
         Secret::new(text).map_err(|error| self.faults.push(format!("{name}: the secret {error}"))).ok()
     }
 
+    /// The same for a secret without which the service cannot work; `why` says so.
+    fn needed_secret(&mut self, name: &str, why: &str) -> Option<Secret> {
+        let is_given = [name.to_owned(), format!("{name}_FILE")].iter().any(|name| self.variable(name).is_some());
+        if !is_given {
+            self.faults.push(format!("{name}: {why}"));
+        }
+        self.secret(name)
+    }
+
+    /// Notes what is wrong with a variable.
+    fn check(&mut self, name: &str, outcome: Result<(), SetupError>) {
+        if let Err(error) = outcome {
+            self.faults.push(format!("{name}: {error}"));
+        }
+    }
+
     fn refuse_unknown(&mut self) {
         let known: Vec<&str> =
             self.command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
@@ -369,7 +352,7 @@ fallback! {
     usize => 0,
     i64 => 0,
     Duration => Duration::ZERO,
-    JudgeSetting => Self::Embedded,
+    JudgeName => Self::Embedded,
 }
 
 impl<T> Fallback for Option<T> {
@@ -397,16 +380,6 @@ fn duration(text: &str) -> Option<Duration> {
 fn size(text: &str) -> Option<usize> {
     let bytes = text.parse::<bytesize::ByteSize>().ok()?.as_u64();
     SIZES.contains(&bytes).then(|| usize::try_from(bytes).ok())?
-}
-
-fn judge(text: &str) -> Option<JudgeSetting> {
-    match text.split_once('/') {
-        None if text == "embedded" => Some(JudgeSetting::Embedded),
-        Some(("openai", model)) if !model.trim().is_empty() => {
-            Some(JudgeSetting::OpenAi { model: model.trim().to_owned() })
-        }
-        _ => None,
-    }
 }
 
 fn log_form(text: &str) -> Option<Option<LogForm>> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use context_recall::app::App;
-use context_recall::config::{Config, JudgeSetting, Task};
+use context_recall::config::{Config, Task};
 use context_recall::{http, telemetry};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -55,7 +55,7 @@ async fn serve(config: &Config) -> Result<(), Failure> {
         "listening on http://{}",
         listener.local_addr()?
     );
-    if config.judge != JudgeSetting::Embedded && config.openai_api_key.is_some() && !config.host.is_loopback() {
+    if config.judge.has_key() && !config.host.is_loopback() {
         tracing::warn!("whoever reaches this address can spend on the judge's key; keep it inside a private network");
     }
     http::serve(listener, app, leave, config.request_timeout).await?;

@@ -22,6 +22,15 @@ pub(super) fn breaks_off(body: &str) -> bool {
     body.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(body).is_err_and(|error| error.is_eof())
 }
 
+/// The limit was used up and the text does not end as JSON (or a Markdown fence around it) does, whatever the finish
+/// reason says: a proxy was seen to call a cut answer finished.
+pub(super) fn is_cut(text: &str, output: Option<u64>, sent_limit: Option<u32>) -> bool {
+    let (Some(output), Some(limit)) = (output, sent_limit) else {
+        return false;
+    };
+    output >= u64::from(limit) && !text.trim_end().ends_with(['}', ']', '`'])
+}
+
 /// The payloads of a server-sent event stream, comments and other fields left out. Empty for other text.
 fn event_data(body: &str) -> impl Iterator<Item = &str> {
     body.lines()

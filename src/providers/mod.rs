@@ -15,6 +15,9 @@
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
+mod backend;
+mod base_url;
+mod dialect;
 mod envelope;
 pub mod estimate;
 pub mod openai;
@@ -175,9 +178,11 @@ pub trait ChatModel: Send + Sync {
     fn model(&self) -> &str;
 
     /// The model's window in tokens, prompt and answer together, where the backend has reported one.
-    fn window(&self) -> Option<u32> {
-        None
-    }
+    fn window(&self) -> Option<u32>;
+
+    /// Looks up, at no cost, whether the backend takes our key and has the model; learns [`Self::window`] where it is told.
+    /// A backend that cannot be asked so has nothing against us.
+    fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), ProviderError>>;
 
     /// Asks once (with the retries that help) and gives the reply before `deadline`. Dropping the future closes the
     /// connection of a call in flight.

@@ -25,6 +25,23 @@ impl Reply {
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
+
+    /// The JSON of a body that must hold some.
+    pub(super) fn json(&self) -> Result<Value, Refusal> {
+        if self.body.trim().is_empty() {
+            return Err(Refusal::unusable(self, "an empty body", true));
+        }
+        envelope::json(&self.body).ok_or_else(|| {
+            let (what, again) = if self.body.trim_start().starts_with('<') {
+                ("an HTML page: is the base URL right?", false)
+            } else if envelope::breaks_off(&self.body) {
+                ("JSON that breaks off", true)
+            } else {
+                ("something that is not JSON", false)
+            };
+            Refusal::unusable(self, what, again)
+        })
+    }
 }
 
 /// A try that gave no answer.
@@ -89,6 +106,12 @@ impl Refusal {
     /// A try that got no whole reply.
     pub(super) fn without_reply(fault: ProviderFault, detail: String, again: bool) -> Self {
         Self { fault, detail, status: None, wait: None, again, uncounted: false, said: Box::default() }
+    }
+
+    /// A request of ours that cannot be written. Nothing was sent.
+    pub(super) fn unwritable(error: serde_json::Error) -> Self {
+        let detail = format!("our own request cannot be written as JSON: {error}");
+        Self::without_reply(ProviderFault::Other, detail, false)
     }
 
     fn classed(status: u16, detail: String, said: Said, headers: &HeaderMap) -> Self {
@@ -240,6 +263,12 @@ impl Said {
             })
     }
 
+    /// Does it name `field`, or use a word made of it (`thinking` of `think`)?
+    pub(super) fn speaks_of(&self, field: &str) -> bool {
+        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        self.param == field || self.text.match_indices(field).any(|(at, _)| !self.text[..at].ends_with(in_word))
+    }
+
     /// Is the prompt, or the prompt with the room for the answer, too long?
     fn is_over_the_window(&self, status: u16) -> bool {
         const CODES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
@@ -273,6 +302,16 @@ impl Said {
     /// An allowance that no wait brings back.
     fn is_out_of_money(&self) -> bool {
         self.code_is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+    }
+}
+
+/// Is this an error? Some servers fill the place of one that did not happen.
+pub(super) fn is_something(error: &Value) -> bool {
+    match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
     }
 }
 

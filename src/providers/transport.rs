@@ -7,8 +7,8 @@ use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Url, redirect};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, RequestBuilder, Url, redirect};
 
 use super::refusal::{Refusal, Reply, excerpt};
 use super::secret::{Redactor, Secret};
@@ -92,20 +92,47 @@ impl Transport {
         Effort { transport: self, deadline, failures: 0, last: None, floor: FIRST_FLOOR, calls: 0, uncounted: false }
     }
 
+    /// Asks once, for free, past the gate: GET, or POST where there is a body.
+    pub(super) async fn look_up<T>(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        body: Option<String>,
+        deadline: Instant,
+        read: impl Fn(&Reply) -> Result<T, Refusal>,
+    ) -> Result<T, ProviderError> {
+        let request = match body {
+            Some(body) => self
+                .client
+                .post(url.clone())
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(body),
+            None => self.client.get(url.clone()),
+        };
+        let outcome = self.exchange(request.headers(headers.clone()), deadline).await;
+        outcome.and_then(|reply| read(&reply)).map_err(|refusal| {
+            let mut effort = self.effort(deadline);
+            effort.calls = 1;
+            effort.give_up(refusal)
+        })
+    }
+
     async fn post(&self, post: &Post<'_>, deadline: Instant) -> Result<Reply, Refusal> {
+        let request = self
+            .client
+            .post(post.url.clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .headers(post.headers.clone())
+            .body(post.body.clone());
+        self.exchange(request, deadline).await
+    }
+
+    async fn exchange(&self, request: RequestBuilder, deadline: Instant) -> Result<Reply, Refusal> {
         let now = Instant::now();
         let end = now.checked_add(self.policy.timeout).map_or(deadline, |end| end.min(deadline));
         let exchange = async {
-            let mut response = self
-                .client
-                .post(post.url.clone())
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                .header(ACCEPT, HeaderValue::from_static("application/json"))
-                .headers(post.headers.clone())
-                .body(post.body.clone())
-                .send()
-                .await
-                .map_err(broken)?;
+            let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
+            let mut response = request.send().await.map_err(broken)?;
             let mut bytes = Vec::new();
             while let Some(chunk) = response.chunk().await.map_err(broken)? {
                 if bytes.len() + chunk.len() > LONGEST_BODY {
@@ -134,20 +161,6 @@ impl Transport {
             }
         }
     }
-}
-
-/// A URL without user name and password, and the `Authorization` header that stands for them.
-pub(super) fn without_credentials(url: Url) -> Result<(Url, Option<HeaderValue>), SetupError> {
-    if url.username().is_empty() && url.password().is_none() {
-        return Ok((url, None));
-    }
-    // Any client does this for every request; asking one now keeps the password out of all later errors and logs, and
-    // spares us an encoder.
-    let fault = |error| SetupError::Client(chain(error));
-    let client = Client::builder().build().map_err(fault)?;
-    let request = client.post(url).build().map_err(fault)?;
-    let basic = request.headers().get(AUTHORIZATION).cloned();
-    Ok((request.url().clone(), basic))
 }
 
 fn broken(error: reqwest::Error) -> Refusal {
@@ -227,6 +240,11 @@ impl Effort<'_> {
                 Err(refusal) => self.pause(refusal).await?,
             }
         }
+    }
+
+    /// What a refusal amounts to that came before anything was sent.
+    pub(super) fn refuse(&self, refusal: Refusal) -> ProviderError {
+        self.give_up(refusal)
     }
 
     /// Requests sent so far.
@@ -393,17 +411,5 @@ mod tests {
         let expected = (Duration::from_secs(5), ProviderFault::RateLimited);
         assert_eq!(gate.closed_for(now), Some(expected));
         assert_eq!(gate.closed_for(now + Duration::from_secs(5)), None);
-    }
-
-    #[test]
-    fn credentials_leave_the_url() {
-        let url = Url::parse("http://user:pa%20ss@h:1/v1?x=1").unwrap();
-        let (url, basic) = without_credentials(url).unwrap();
-        assert_eq!(url.as_str(), "http://h:1/v1?x=1");
-        let basic = basic.unwrap();
-        assert!(basic.is_sensitive());
-        assert_eq!(basic, "Basic dXNlcjpwYSBzcw==");
-        let url = Url::parse("http://h:1/v1").unwrap();
-        assert_eq!(without_credentials(url.clone()).unwrap(), (url, None));
     }
 }

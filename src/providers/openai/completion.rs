@@ -2,18 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::refusal::{Refusal, Reply, excerpt};
+use super::super::backend::Completion;
+use super::super::refusal::{Refusal, Reply, excerpt, is_something};
 use super::super::{Ending, Tokens, envelope};
-
-/// What a completion says; [`super::super::ChatReply`] adds what it took to get it.
-#[derive(Debug, PartialEq, Eq)]
-pub(in super::super) struct Completion {
-    pub(in super::super) text: String,
-    pub(in super::super) reasoning: Option<String>,
-    pub(in super::super) ending: Ending,
-    pub(in super::super) model: Option<String>,
-    pub(in super::super) tokens: Tokens,
-}
 
 /// Characters of a refusal in the model's words that are passed on.
 const WORDS: usize = 300;
@@ -23,19 +14,7 @@ pub(in super::super) fn read(reply: &Reply, sent_limit: Option<u32>) -> Result<C
     if !reply.is_success() {
         return failed_generation(reply).ok_or_else(|| Refusal::of(reply));
     }
-    if reply.body.trim().is_empty() {
-        return Err(Refusal::unusable(reply, "an empty body", true));
-    }
-    let Some(body) = envelope::json(&reply.body) else {
-        let (what, again) = if reply.body.trim_start().starts_with('<') {
-            ("an HTML page: is the base URL right?", false)
-        } else if envelope::breaks_off(&reply.body) {
-            ("JSON that breaks off", true)
-        } else {
-            ("something that is not JSON", false)
-        };
-        return Err(Refusal::unusable(reply, what, again));
-    };
+    let body = reply.json()?;
     let choice = &body["choices"][0];
     for error in [&body["error"], &choice["error"]] {
         if is_something(error) {
@@ -77,7 +56,7 @@ fn completion(body: &Value, message: &Value, finish: &str, sent_limit: Option<u3
         _ if !refusal.trim().is_empty() => Ending::Refused(excerpt(refusal, WORDS)),
         "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => Ending::Truncated,
         // Whole, `stop` and every word that we do not know: whether the text is good is seen from the text.
-        _ if is_cut(&text, tokens.output, sent_limit) => Ending::Truncated,
+        _ if envelope::is_cut(&text, tokens.output, sent_limit) => Ending::Truncated,
         _ => Ending::Whole,
     };
     Completion {
@@ -87,25 +66,6 @@ fn completion(body: &Value, message: &Value, finish: &str, sent_limit: Option<u3
         model: body["model"].as_str().filter(|model| !model.is_empty()).map(str::to_owned),
         tokens,
     }
-}
-
-/// Some servers fill the place of an error that did not happen.
-fn is_something(error: &Value) -> bool {
-    match error {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
-    }
-}
-
-/// The limit was used up and the text does not end as JSON (or a Markdown fence around it) does, whatever the finish
-/// reason says: a proxy was seen to call a cut answer finished.
-fn is_cut(text: &str, output: Option<u64>, sent_limit: Option<u32>) -> bool {
-    let (Some(output), Some(limit)) = (output, sent_limit) else {
-        return false;
-    };
-    output >= u64::from(limit) && !text.trim_end().ends_with(['}', ']', '`'])
 }
 
 /// The content of a message, taken apart.

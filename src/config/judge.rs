@@ -1,0 +1,69 @@
+//! Which judge is meant by `--judge`, and what the environment says of its backend.
+//!
+//! Only the variables of the judge in force are read and checked: a key for another one lies about in many shells.
+
+use super::Reader;
+use crate::providers::openai::{self, OpenAiConfig};
+
+/// Who decides on claims.
+#[derive(Debug, Clone)]
+pub enum JudgeSetting {
+    /// The embedded judge.
+    Embedded,
+    /// A model behind a server that speaks the `OpenAI` format.
+    OpenAi(OpenAiConfig),
+}
+
+impl JudgeSetting {
+    /// Is there a key that a judgement spends on?
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        match self {
+            Self::Embedded => false,
+            Self::OpenAi(openai) => openai.api_key.is_some(),
+        }
+    }
+}
+
+/// What `--judge` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum JudgeName {
+    Embedded,
+    OpenAi(String),
+}
+
+/// What `--judge` may be, in words.
+pub(super) const EXPECTED: &str = "embedded, or openai/MODEL";
+
+impl JudgeName {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let Some((provider, model)) = text.split_once('/') else {
+            return (text == "embedded").then_some(Self::Embedded);
+        };
+        let model = Some(model.trim()).filter(|model| !model.is_empty())?.to_owned();
+        match provider {
+            "openai" => Some(Self::OpenAi(model)),
+            _ => None,
+        }
+    }
+
+    /// The judge with all that its variables say. Faults go to the reader.
+    pub(super) fn setting(self, reader: &mut Reader<'_>) -> JudgeSetting {
+        match self {
+            Self::Embedded => JudgeSetting::Embedded,
+            Self::OpenAi(model) => JudgeSetting::OpenAi(openai(model, reader)),
+        }
+    }
+}
+
+fn openai(model: String, reader: &mut Reader<'_>) -> OpenAiConfig {
+    let base_url = reader.variable("OPENAI_BASE_URL").unwrap_or(openai::PUBLIC_URL).to_owned();
+    reader.check("OPENAI_BASE_URL", openai::check_base_url(&base_url));
+    let api_key = if base_url == openai::PUBLIC_URL {
+        let why = "needed for a judge at api.openai.com; set it, or OPENAI_BASE_URL to a server of your own";
+        reader.needed_secret("OPENAI_API_KEY", why)
+    } else {
+        reader.secret("OPENAI_API_KEY")
+    };
+    OpenAiConfig { base_url, api_key, model }
+}

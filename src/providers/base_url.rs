@@ -1,0 +1,95 @@
+//! A backend's base URL, in all the spellings that people paste.
+
+use reqwest::header::HeaderValue;
+use reqwest::{Client, Url, header};
+
+use super::SetupError;
+use super::secret::Secret;
+
+/// A base URL, read, with user name and password taken out of it.
+#[derive(Debug, Clone)]
+pub(super) struct BaseUrl {
+    url: Url,
+    /// The `Authorization` header that stands for `user:password@`.
+    pub(super) basic: Option<HeaderValue>,
+    /// What must never be printed of it.
+    pub(super) secrets: Vec<Secret>,
+}
+
+impl BaseUrl {
+    /// Reads a base URL that looks like `example`.
+    ///
+    /// # Errors
+    ///
+    /// [`SetupError::BaseUrl`] in words that do not quote it: it may hold a password.
+    pub(super) fn parse(text: &str, example: &str) -> Result<Self, SetupError> {
+        let fault = |what: &str| SetupError::BaseUrl(format!("{what}; it looks like {example}"));
+        let url = Url::parse(text.trim()).map_err(|error| fault(&format!("is no URL ({error})")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(fault("begins neither with http:// nor with https://"));
+        }
+        let password = url.password().map(Secret::new).transpose();
+        let (url, basic) = without_credentials(url)?;
+        let token = basic.as_ref().and_then(|basic| basic.to_str().ok()?.split(' ').nth(1));
+        let token = token.and_then(|token| Secret::new(token).ok());
+        let secrets = password.ok().flatten().into_iter().chain(token).collect();
+        Ok(Self { url, basic, secrets })
+    }
+
+    /// The same base with the steps of its path changed; its query stays, its fragment goes.
+    pub(super) fn with_path(&self, change: impl FnOnce(&mut Vec<&str>)) -> Url {
+        let mut url = self.url.clone();
+        let mut steps: Vec<&str> = self.url.path().split('/').filter(|step| !step.is_empty()).collect();
+        change(&mut steps);
+        url.set_path(&steps.join("/"));
+        url.set_fragment(None);
+        url
+    }
+}
+
+/// Takes `tail` off the end of a path, for bases that were pasted with the whole address of a call.
+pub(super) fn strip_tail(steps: &mut Vec<&str>, tail: &[&str]) {
+    if steps.ends_with(tail) {
+        steps.truncate(steps.len() - tail.len());
+    }
+}
+
+/// A URL without user name and password, and the `Authorization` header that stands for them.
+fn without_credentials(url: Url) -> Result<(Url, Option<HeaderValue>), SetupError> {
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok((url, None));
+    }
+    // Any client does this for every request; asking one now keeps the password out of all later errors and logs, and
+    // spares us an encoder.
+    let fault = |error: reqwest::Error| SetupError::Client(error.without_url().to_string());
+    let client = Client::builder().build().map_err(fault)?;
+    let request = client.post(url).build().map_err(fault)?;
+    let basic = request.headers().get(header::AUTHORIZATION).cloned();
+    Ok((request.url().clone(), basic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_leave_the_url() {
+        let base = BaseUrl::parse("http://user:pa%20ss@h:1/v1?x=1#top", "…").unwrap();
+        assert_eq!(base.with_path(|_| ()).as_str(), "http://h:1/v1?x=1");
+        let basic = base.basic.as_ref().unwrap();
+        assert!(basic.is_sensitive());
+        assert_eq!(basic, "Basic dXNlcjpwYSBzcw==");
+        assert_eq!(base.secrets.len(), 2);
+        assert!(!format!("{base:?}").contains("ss@"));
+        assert!(BaseUrl::parse("http://h:1/v1", "…").unwrap().basic.is_none());
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_quoting_it() {
+        for text in ["", "h", "localhost:8080", "/v1", "ftp://h/v1", "http://", "http://h:99999", "user:swordfish@h"] {
+            let error = BaseUrl::parse(text, "https://host/v1").unwrap_err().to_string();
+            assert!(error.ends_with("it looks like https://host/v1"), "{text}: {error}");
+            assert!(!error.contains("swordfish"));
+        }
+    }
+}
