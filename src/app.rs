@@ -11,6 +11,7 @@ use crate::judge::embedded::EmbeddedJudge;
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::Judge;
 use crate::slots::Slots;
+use crate::standing::Standing;
 
 /// The limits in force.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,8 @@ pub struct Limits {
 pub struct App(Arc<Parts>);
 
 struct Parts {
-    judge: Box<dyn Judge>,
+    judge: Arc<dyn Judge>,
+    standing: Arc<Standing>,
     compute: Compute,
     checks: Compute,
     limits: Limits,
@@ -56,6 +58,7 @@ impl App {
             queue: config.queue,
         };
         Ok(Self(Arc::new(Parts {
+            standing: Arc::new(Standing::of(Arc::clone(&judge))),
             judge,
             compute,
             checks: Compute::new(config.queue),
@@ -68,6 +71,12 @@ impl App {
     #[must_use]
     pub fn judge(&self) -> &dyn Judge {
         self.0.judge.as_ref()
+    }
+
+    /// Can the judge be used?
+    #[must_use]
+    pub fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&self.0.standing)
     }
 
     /// Where long computation runs.
@@ -101,10 +110,10 @@ impl App {
     }
 }
 
-fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
+fn judge(config: &Config, compute: &Compute) -> Result<Arc<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
     let calls = CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts };
     let model = match config.judge.clone() {
-        JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
+        JudgeSetting::Embedded => return Ok(Arc::new(EmbeddedJudge::new(compute.clone()))),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
     };
     let asking = Asking {
@@ -113,5 +122,5 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         seed: config.judge_seed,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
-    Ok(Box::new(ChatJudge::new(model, slots, asking)))
+    Ok(Arc::new(ChatJudge::new(model, slots, asking)))
 }

@@ -13,6 +13,7 @@
 //! | [`config`] | every setting, checked. Alone reads the environment | `providers` (secrets), `recall` (the nearest name) |
 //! | [`app`] | wiring: settings to service. Alone names concrete judges and providers | everything |
 //! | [`slots`], [`compute`] | bounded places to work in, and computation off the async threads | the `Stop` flag of `recall` |
+//! | [`standing`] | can the judge be used? asked seldom, for `/readyz` | `recall` |
 //! | [`telemetry`] | the log | `config` |
 //!
 //! # One request, walked
@@ -38,4 +39,5 @@ pub mod judge;
 pub mod providers;
 pub mod recall;
 pub mod slots;
+pub mod standing;
 pub mod telemetry;

@@ -58,6 +58,12 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     if config.judge.has_key() && !config.host.is_loopback() {
         tracing::warn!("whoever reaches this address can spend on the judge's key; keep it inside a private network");
     }
+    let standing = app.standing();
+    tokio::spawn(async move {
+        if let Err(error) = standing.now().await {
+            tracing::warn!(detail = error.detail, "the judge cannot be used now");
+        }
+    });
     http::serve(listener, app, leave, config.request_timeout).await?;
     tracing::info!("stopped");
     Ok(())

@@ -1,5 +1,6 @@
 //! What operators and their tools ask: is it alive, is it ready, what is it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
+use super::problem::{Code, Problem};
 use crate::app::Limits;
 
 /// The process lives.
@@ -32,32 +34,61 @@ pub async fn healthz() -> Json<Health> {
 pub struct Readiness {
     /// May traffic come here?
     pub status: ReadinessStatus,
+    /// What is known of the judge. A backend that fails after it was once usable does not make the service unready: the
+    /// two exact measures need none.
+    pub judge: ReadinessJudge,
 }
 
-/// Ready, or about to leave.
+/// May traffic come here?
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadinessStatus {
     /// Traffic is welcome.
     Ready,
+    /// The judge has not been found usable since the start: its key is refused, its model is not there, or its backend
+    /// does not answer.
+    Starting,
     /// The service is shutting down; what is in flight is finished.
     Draining,
 }
 
+/// What is known of the judge, from a call that costs nothing.
+#[derive(Serialize, ToSchema)]
+pub struct ReadinessJudge {
+    /// Can it be used?
+    pub usable: bool,
+    /// The code that a sample would get now; null when it can.
+    #[schema(required = true)]
+    pub code: Option<Code>,
+    /// Why not, in words; null when it can.
+    #[schema(required = true)]
+    pub detail: Option<String>,
+}
+
 /// Ready
 ///
-/// For readiness probes and load balancers: 503 while the service shuts down.
+/// For readiness probes and load balancers: 503 while the service shuts down, and at the start until the judge was found
+/// usable once. The judge is looked up by a free call, at most once in five seconds.
 #[utoipa::path(get, path = "/readyz", tag = "operations", responses(
     (status = 200, description = "Ready for traffic.", body = Readiness),
-    (status = 503, description = "Shutting down.", body = Readiness),
+    (status = 503, description = "Shutting down, or the judge was never usable yet.", body = Readiness),
 ))]
 pub async fn readyz(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
+    let standing = app.standing();
+    let problem = Arc::clone(&standing).now().await.map_err(Problem::from).err();
     let (code, status) = if app.is_draining() {
         (StatusCode::SERVICE_UNAVAILABLE, ReadinessStatus::Draining)
+    } else if problem.is_some() && !standing.was_usable() {
+        (StatusCode::SERVICE_UNAVAILABLE, ReadinessStatus::Starting)
     } else {
         (StatusCode::OK, ReadinessStatus::Ready)
     };
-    (code, Json(Readiness { status }))
+    let judge = ReadinessJudge {
+        usable: problem.is_none(),
+        code: problem.as_ref().map(|problem| problem.code),
+        detail: problem.map(|problem| problem.detail),
+    };
+    (code, Json(Readiness { status, judge }))
 }
 
 /// What this service is and what is in force. Holds no secret.

@@ -87,6 +87,10 @@ impl Judge for ChatJudge {
         &self.info
     }
 
+    fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), JudgeError>> {
+        Box::pin(async move { self.model.look_up(deadline).await.map_err(failed) })
+    }
+
     fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
         Box::pin(async move { self.decide(&question, deadline).await })
     }

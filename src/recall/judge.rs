@@ -252,6 +252,12 @@ impl JudgeError {
     pub fn new(fault: JudgeFault, detail: impl Into<String>) -> Self {
         Self { fault, detail: detail.into(), retry_after: None }
     }
+
+    /// A bug of ours.
+    #[must_use]
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(JudgeFault::Internal, detail)
+    }
 }
 
 /// Who decides whether claims can be attributed to contexts.
@@ -261,6 +267,13 @@ impl JudgeError {
 pub trait Judge: Send + Sync {
     /// Who this is.
     fn info(&self) -> &JudgeInfo;
+
+    /// Looks up, at no cost, whether it can be used at all: is the key taken, is the model there?
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), JudgeError>>;
 
     /// Decides on every claim of `question` before `deadline`.
     fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>>;

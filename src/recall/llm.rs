@@ -225,7 +225,7 @@ fn stopped(_: Stopped) -> JudgeError {
 }
 
 fn incomplete() -> JudgeError {
-    JudgeError::new(JudgeFault::Internal, "the judge gave another number of verdicts than there are claims")
+    JudgeError::internal("the judge gave another number of verdicts than there are claims")
 }
 
 fn nothing_retrieved(question: &Question) -> Result<Judgement, JudgeError> {

@@ -12,10 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compute.rs", &["recall", "slots"]),
     // A setting may be a secret, and a misspelt one is compared with the known ones.
     ("config.rs", &["providers", "recall"]),
+    ("config", &["providers"]),
+    ("standing.rs", &["recall"]),
     ("telemetry.rs", &["config"]),
     ("judge", &["recall", "providers", "slots", "compute"]),
     ("http", &["recall", "compute", "app"]),
-    ("app.rs", &["config", "http", "judge", "providers", "recall", "slots", "compute"]),
+    ("app.rs", &["config", "http", "judge", "providers", "recall", "slots", "standing", "compute"]),
     ("main.rs", &[]),
     ("lib.rs", &[]),
 ];

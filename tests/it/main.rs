@@ -12,6 +12,7 @@ mod operations;
 mod peers;
 mod problems;
 mod properties;
+mod readiness;
 mod readme;
 mod settings;
 mod support;

@@ -23,14 +23,15 @@ async fn post(url: &str, path: &str, body: String) -> reqwest::Response {
 async fn probes_and_info_answer() {
     let service = Service::embedded();
     assert_eq!(service.get("/healthz").await.ok(), json!({ "status": "ok" }));
-    assert_eq!(service.get("/readyz").await.ok(), json!({ "status": "ready" }));
+    let usable = json!({ "usable": true, "code": null, "detail": null });
+    assert_eq!(service.get("/readyz").await.ok(), json!({ "status": "ready", "judge": usable }));
     let info = service.get("/info").await.ok();
     assert_eq!((&info["name"], &info["version"]), (&json!("context-recall"), &json!(env!("CARGO_PKG_VERSION"))));
     assert_eq!(info["judge"]["provider"], "embedded");
     assert_eq!(info["limits"]["body_bytes"], 32 * 1024 * 1024);
     service.app.drain();
     let draining = service.get("/readyz").await;
-    assert_eq!((draining.status.as_u16(), draining.json()), (503, json!({ "status": "draining" })));
+    assert_eq!((draining.status.as_u16(), draining.json()), (503, json!({ "status": "draining", "judge": usable })));
     service.get("/healthz").await.ok();
 }
 

@@ -31,6 +31,10 @@ impl Judge for EmbeddedJudge {
         &self.info
     }
 
+    fn look_up(&self, _: Instant) -> BoxFuture<'_, Result<(), JudgeError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
         Box::pin(async move {
             let mut ballot = Ballot::of(&question);
@@ -65,6 +69,5 @@ fn stopped(_: Stopped) -> JudgeError {
 }
 
 fn incomplete(ballot: &Ballot) -> JudgeError {
-    let detail = format!("the embedded judge left {} claims open", ballot.open().len());
-    JudgeError::new(JudgeFault::Internal, detail)
+    JudgeError::internal(format!("the embedded judge left {} claims open", ballot.open().len()))
 }

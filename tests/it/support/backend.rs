@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wiremock::matchers::any;
+use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 pub struct Backend {
@@ -17,6 +17,12 @@ struct Script {
     given: AtomicUsize,
 }
 
+impl Script {
+    fn of(replies: Vec<ResponseTemplate>) -> Self {
+        Self { replies, given: AtomicUsize::new(0) }
+    }
+}
+
 impl Respond for Script {
     fn respond(&self, _: &Request) -> ResponseTemplate {
         let turn = self.given.fetch_add(1, Ordering::SeqCst);
@@ -25,11 +31,17 @@ impl Respond for Script {
 }
 
 impl Backend {
-    /// A backend that gives `replies` in turn.
+    /// A backend that gives `replies` in turn to what is posted, and knows nothing else.
     pub async fn replying(replies: Vec<ResponseTemplate>) -> Self {
         let server = MockServer::start().await;
-        Mock::given(any()).respond_with(Script { replies, given: AtomicUsize::new(0) }).mount(&server).await;
+        Mock::given(method("POST")).respond_with(Script::of(replies)).mount(&server).await;
         Self { server }
+    }
+
+    /// The same backend with these replies, in turn, to every GET: what it says of its models.
+    pub async fn listing(self, replies: Vec<ResponseTemplate>) -> Self {
+        Mock::given(method("GET")).respond_with(Script::of(replies)).mount(&self.server).await;
+        self
     }
 
     /// A backend whose model says `content`.
@@ -41,8 +53,19 @@ impl Backend {
         self.server.uri()
     }
 
+    /// What was posted: calls that may cost something.
     pub async fn requests(&self) -> Vec<Request> {
-        self.server.received_requests().await.unwrap()
+        self.received("POST").await
+    }
+
+    /// What was asked for with GET.
+    pub async fn look_ups(&self) -> Vec<Request> {
+        self.received("GET").await
+    }
+
+    async fn received(&self, method: &str) -> Vec<Request> {
+        let all = self.server.received_requests().await.unwrap();
+        all.into_iter().filter(|request| request.method.as_str() == method).collect()
     }
 
     pub async fn calls(&self) -> usize {
