@@ -12,6 +12,7 @@
 //! | [`providers`] | the outside: models behind HTTP. Alone knows reqwest | nothing of ours |
 //! | [`config`] | every setting, checked. Alone reads the environment | `providers` (secrets), `recall` (the nearest name) |
 //! | [`app`] | wiring: settings to service. Alone names concrete judges and providers | everything |
+//! | [`spool`] | a queue that takes in everything, beyond a little memory on disk | nothing of ours |
 //! | [`slots`], [`compute`] | bounded places to work in, and computation off the async threads | the `Stop` flag of `recall` |
 //! | [`standing`] | can the judge be used? asked seldom, for `/readyz` | `recall` |
 //! | [`telemetry`] | the log | `config` |
@@ -39,5 +40,6 @@ pub mod judge;
 pub mod providers;
 pub mod recall;
 pub mod slots;
+pub mod spool;
 pub mod standing;
 pub mod telemetry;

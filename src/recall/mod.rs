@@ -14,6 +14,7 @@ pub mod judge;
 pub mod llm;
 pub mod nonllm;
 pub mod similarity;
+pub mod summary;
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};

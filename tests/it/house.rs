@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("recall", &[]),
     ("providers", &[]),
     ("slots.rs", &[]),
+    ("spool.rs", &[]),
     ("compute.rs", &["recall", "slots"]),
     // A setting may be a secret, and a misspelt one is compared with the known ones.
     ("config.rs", &["providers", "recall"]),
