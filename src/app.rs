@@ -26,6 +26,8 @@ pub struct Limits {
     pub judge_concurrency: usize,
     /// Requests that may wait.
     pub queue: usize,
+    /// Bytes of one stream's input that may wait on disk.
+    pub stream_spool: u64,
 }
 
 /// What every handler works with. Cheap to clone; clones share all of it.
@@ -56,6 +58,7 @@ impl App {
             judge_timeout: config.judge_timeout,
             judge_concurrency: config.judge_concurrency,
             queue: config.queue,
+            stream_spool: config.stream_spool,
         };
         Ok(Self(Arc::new(Parts {
             standing: Arc::new(Standing::of(Arc::clone(&judge))),

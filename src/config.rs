@@ -64,6 +64,8 @@ pub struct Config {
     pub queue: usize,
     /// The largest body in bytes.
     pub body_limit: usize,
+    /// Bytes of one stream's input that may wait on disk.
+    pub stream_spool: u64,
     /// The form of the log; `None` decides by whether a terminal reads it.
     pub log: Option<LogForm>,
     /// Which parts are logged, in the syntax of `RUST_LOG`.
@@ -134,6 +136,9 @@ struct Cli {
     /// Largest request body, unpacked
     #[arg(long, env = "RECALL_BODY_LIMIT", default_value = "32MiB", global = true, allow_hyphen_values = true)]
     body_limit: String,
+    /// Most of one stream's input that waits in a temporary file; 0 for no file
+    #[arg(long, env = "RECALL_STREAM_SPOOL", default_value = "16GiB", global = true, allow_hyphen_values = true)]
+    stream_spool: String,
     /// Form of the log: text or json [default: text on a terminal, else json]
     #[arg(
         long,
@@ -214,6 +219,12 @@ impl Config {
             judge_seed: reader.read("judge_seed", &cli.judge_seed, "an integer", parse),
             queue: reader.read("queue", &cli.queue, "a number from 0 to 1000000", |text| within(text, 0, 1_000_000)),
             body_limit: reader.read("body_limit", &cli.body_limit, "a size from 1KiB to 4GiB, such as 32MiB", size),
+            stream_spool: reader.read(
+                "stream_spool",
+                &cli.stream_spool,
+                "a size such as 512MiB or 16GiB, or 0",
+                |text| text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()),
+            ),
             log: reader.read("log", &cli.log, "text or json", log_form),
             log_filter: reader.log_filter(),
         };
@@ -349,6 +360,7 @@ fallback! {
     IpAddr => IpAddr::V4(Ipv4Addr::LOCALHOST),
     u16 => 0,
     u32 => 0,
+    u64 => 0,
     usize => 0,
     i64 => 0,
     Duration => Duration::ZERO,

@@ -6,7 +6,7 @@
 //!
 //! | room | what it is for | may import |
 //! |---|---|---|
-//! | [`http`] | the front desk: routes, bodies in, answers and problems out. Alone knows axum and utoipa | `recall`, `compute`, `app` |
+//! | [`http`] | the front desk: routes, bodies in, answers and problems out. Alone knows axum and utoipa | `recall`, `compute`, `app`, `spool` |
 //! | [`recall`] | the measure: pure data and functions, and the port to a judge | nothing of ours |
 //! | [`judge`] | who decides: the embedded judge, and a judge that asks a model | `recall`, `providers`, `slots`, `compute` |
 //! | [`providers`] | the outside: models behind HTTP. Alone knows reqwest | nothing of ours |

@@ -16,7 +16,7 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::invalid_json::{invalid_json, not_utf8, place};
-use super::problem::{Code, Faults, Problem};
+use super::problem::{Code, Fault, Faults, Problem};
 use crate::recall::Units;
 use crate::recall::id::Id;
 use crate::recall::similarity::nearest;
@@ -63,6 +63,22 @@ pub struct Route {
     pub options: &'static [&'static str],
 }
 
+/// What a batch takes beside the options of its route.
+pub const BATCH_OPTIONS: &[&str] = &["ordered"];
+
+/// Around the samples of a batch.
+pub(super) struct Envelope<Options> {
+    /// The options of every sample that has none of its own.
+    pub(super) options: Options,
+    /// Are results given in the order of the samples?
+    pub(super) ordered: bool,
+}
+
+/// The id of a sample that is otherwise unfit, if it has one.
+pub(super) fn sample_id(sample: &[u8]) -> Option<SampleId> {
+    Fields::found(sample, "a sample").ok()?.sample_id()
+}
+
 /// Every route that reads a sample.
 pub const ROUTES: &[&Route] = &[&super::recall_llm::ROUTE, &super::recall_nonllm::ROUTE, &super::recall_id::ROUTE];
 
@@ -82,6 +98,37 @@ impl<'a> Fields<'a> {
     ///
     /// `invalid_json` when the body is not JSON, `invalid_input` when it is not an object.
     pub fn parse(body: &'a [u8], route: &Route) -> Result<Self, Problem> {
+        let mut parsed = Self::found(body, "one sample, a JSON object")?;
+        let known: Vec<&str> = known_columns().chain(route.options.iter().copied()).collect();
+        parsed.refuse_unknown(Around::OneSample, &known, route);
+        Ok(parsed)
+    }
+
+    /// Finds the fields around the samples of a batch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::parse`].
+    pub fn parse_envelope(body: &'a [u8], route: &Route) -> Result<Self, Problem> {
+        let mut parsed = Self::found(body, "a JSON object with a list `samples`")?;
+        let known: Vec<&str> = ["samples"].iter().chain(BATCH_OPTIONS).chain(route.options).copied().collect();
+        parsed.refuse_unknown(Around::AllSamples, &known, route);
+        Ok(parsed)
+    }
+
+    /// Finds the options of a batch whose samples come as lines: its query string as JSON.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::parse`].
+    pub fn parse_query(query: &'a str, route: &Route) -> Result<Self, Problem> {
+        let mut parsed = Self::found(query.as_bytes(), "a query string")?;
+        let known: Vec<&str> = BATCH_OPTIONS.iter().chain(route.options).copied().collect();
+        parsed.refuse_unknown(Around::Query, &known, route);
+        Ok(parsed)
+    }
+
+    fn found(body: &'a [u8], expected: &str) -> Result<Self, Problem> {
         let body = std::str::from_utf8(body).map_err(|error| not_utf8(body, error.valid_up_to()))?;
         // A byte-order mark is not JSON, but Windows tools write one in front of it.
         let body = body.strip_prefix('\u{feff}').unwrap_or(body);
@@ -93,17 +140,12 @@ impl<'a> Fields<'a> {
         let Raw(fields) = serde_json::from_str(body).map_err(|error| {
             if error.is_data() {
                 let found = kind(body.trim_start());
-                Problem::invalid_input(Faults::one(
-                    "",
-                    format_args!("expected one sample, a JSON object, found {found}"),
-                ))
+                Problem::invalid_input(Faults::one("", format_args!("expected {expected}, found {found}")))
             } else {
                 invalid_json(body, error.line(), error.column(), &error)
             }
         })?;
-        let mut parsed = Self { body, fields, faults: Faults::default(), broken: None };
-        parsed.refuse_unknown(route);
-        Ok(parsed)
+        Ok(Self { body, fields, faults: Faults::default(), broken: None })
     }
 
     /// Notes a fault.
@@ -159,11 +201,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The cut-offs of option `k`; empty when it is left out.
-    pub fn cut_offs(&mut self) -> Vec<NonZeroUsize> {
+    /// The cut-offs of option `k`; `defaults` when it is left out.
+    pub fn cut_offs(&mut self, defaults: &[NonZeroUsize]) -> Vec<NonZeroUsize> {
         const EXPECTED: &str = "an array of integers of at least 1, such as [1, 3, 5]";
         let Some((pointer, raw)) = self.find("k") else {
-            return Vec::new();
+            return defaults.to_vec();
         };
         let one = |fields: &mut Self, place: Place<'_>, raw: &'a RawValue| {
             let cut_off = raw.get().parse::<NonZeroUsize>().ok();
@@ -197,6 +239,42 @@ impl<'a> Fields<'a> {
         let detail = format!("expected one of {}, found {}{}", known.join(", "), shown(raw), guess.unwrap_or_default());
         self.fault(pointer, detail);
         None
+    }
+
+    /// A yes-or-no option, no when it is left out.
+    pub fn flag(&mut self, name: &'static str) -> bool {
+        let Some((pointer, raw)) = self.find(name) else { return false };
+        match raw.get() {
+            "true" => true,
+            "false" => false,
+            _ => {
+                self.fault(pointer, format_args!("expected true or false, found {}", shown(raw)));
+                false
+            }
+        }
+    }
+
+    /// The samples of a batch, each still to be read.
+    pub fn samples(&mut self) -> Option<Vec<&'a RawValue>> {
+        let (pointer, raw) = self.required("samples", "an array of samples")?;
+        let samples = self.list(&pointer, raw, "an array of samples", |_, _, raw| Some(raw))?;
+        if samples.is_empty() {
+            self.fault(pointer, "must not be empty: there is nothing to score");
+        }
+        Some(samples)
+    }
+
+    /// [`Self::finish`] for options that stood in a query string, where a pointer into the body would lead nowhere.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_input`.
+    pub fn finish_query<T>(mut self, value: T) -> Result<T, Problem> {
+        self.faults = std::mem::take(&mut self.faults).retold(|fault| {
+            let name = fault.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+            Fault { detail: format!("query parameter `{name}`: {}", fault.detail), pointer: String::new() }
+        });
+        self.finish(Some(value))
     }
 
     /// Answers with every fault that was found, or gives what `value` holds.
@@ -311,11 +389,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn refuse_unknown(&mut self, route: &Route) {
-        let known: Vec<&str> = known_columns().chain(route.options.iter().copied()).collect();
+    fn refuse_unknown(&mut self, around: Around, known: &[&str], route: &Route) {
         for (field, _) in &self.fields {
             if !known.contains(&field.as_ref()) {
-                self.faults.note(Escaped(field), Unknown { field, route, known: &known });
+                self.faults.note(Escaped(field), Unknown { field, around, known, route });
             }
         }
     }
@@ -359,18 +436,34 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// What is said of a field that nobody knows. The guess costs microseconds, so it is made only when it is listed.
+/// Where fields stand.
+#[derive(Clone, Copy, PartialEq)]
+enum Around {
+    OneSample,
+    AllSamples,
+    Query,
+}
+
+/// What is said of a field that is not known where it stands. The guess costs microseconds, so it is made only when it is
+/// listed.
 struct Unknown<'a> {
     field: &'a str,
-    route: &'a Route,
+    around: Around,
     known: &'a [&'a str],
+    route: &'a Route,
 }
 
 impl Display for Unknown<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, route, known } = self;
+        let Self { field, around, known, route } = self;
+        if *around != Around::OneSample && known_columns().any(|column| column == *field) {
+            let place = if *around == Around::Query { "a line of the body" } else { "`samples`" };
+            return write!(formatter, "`{field}` belongs to a sample; put it into {place}");
+        }
         let elsewhere = ROUTES.iter().find(|other| other.options.contains(field));
-        if let Some(other) = elsewhere {
+        if BATCH_OPTIONS.contains(field) {
+            write!(formatter, "`{field}` is an option of a whole batch, not of one sample")
+        } else if let Some(other) = elsewhere {
             write!(formatter, "`{field}` is an option of {}, not of {}", other.path, route.path)
         } else if let Some(name) = nearest(field, known.iter().copied()) {
             write!(formatter, "unknown field; did you mean `{name}`?")

@@ -4,10 +4,12 @@
 //! and every failure leaves through [`problem`].
 
 mod answer;
+pub mod batch;
 mod body;
 pub mod extract;
 mod invalid_json;
 mod layers;
+mod measure;
 mod openapi;
 pub mod ops;
 pub mod problem;
@@ -36,8 +38,11 @@ pub use crate::app::App;
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::Spec::openapi())
         .routes(routes!(recall_llm::recall_llm))
+        .routes(routes!(recall_llm::recall_llm_batch))
         .routes(routes!(recall_nonllm::recall_nonllm))
+        .routes(routes!(recall_nonllm::recall_nonllm_batch))
         .routes(routes!(recall_id::recall_id))
+        .routes(routes!(recall_id::recall_id_batch))
         .routes(routes!(ops::healthz))
         .routes(routes!(ops::readyz))
         .routes(routes!(ops::info))

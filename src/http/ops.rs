@@ -132,6 +132,8 @@ pub struct InfoLimits {
     pub judge_concurrency: usize,
     /// Requests that may wait (`--queue`).
     pub queue: usize,
+    /// The most of one stream's input that waits on disk, in bytes (`--stream-spool`).
+    pub stream_spool_bytes: u64,
 }
 
 /// What this is
@@ -150,7 +152,7 @@ pub async fn info(State(app): State<App>) -> Json<Info> {
 
 impl From<Limits> for InfoLimits {
     fn from(limits: Limits) -> Self {
-        let Limits { body, request_timeout, judge_timeout, judge_concurrency, queue } = limits;
+        let Limits { body, request_timeout, judge_timeout, judge_concurrency, queue, stream_spool } = limits;
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             body_bytes: body,
@@ -158,6 +160,7 @@ impl From<Limits> for InfoLimits {
             judge_timeout_ms: milliseconds(judge_timeout),
             judge_concurrency,
             queue,
+            stream_spool_bytes: stream_spool,
         }
     }
 }

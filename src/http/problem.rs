@@ -159,6 +159,13 @@ impl Faults {
         faults
     }
 
+    /// The same faults with their places and words changed.
+    #[must_use]
+    pub fn retold(mut self, retell: impl Fn(Fault) -> Fault) -> Self {
+        self.listed = self.listed.into_iter().map(retell).collect();
+        self
+    }
+
     /// Adds a fault; its words are written only while there is room in the list.
     pub fn note(&mut self, pointer: impl Display, detail: impl Display) {
         self.count += 1;
@@ -203,6 +210,29 @@ impl Problem {
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         Self { hint: Some(hint), ..self }
+    }
+
+    /// A bug. Its text is for the log; the caller gets no internals.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(Code::Internal, "The service failed on this request.")
+    }
+
+    /// The problem as it is written, for the request with this id.
+    #[must_use]
+    pub fn body(self, request_id: &str) -> ProblemBody {
+        let Self { code, detail, hint, errors, retry_after: _, retryable } = self;
+        ProblemBody {
+            kind: "about:blank",
+            title: code.status().canonical_reason().unwrap_or_default(),
+            status: code.status().as_u16(),
+            code,
+            detail,
+            hint: hint.unwrap_or_else(|| code.hint()),
+            errors,
+            retryable,
+            request_id: request_id.to_owned(),
+        }
     }
 
     /// A body that is understood but cannot be scored.
@@ -268,17 +298,7 @@ pub async fn render(request: Request, next: Next) -> Response {
     let request_id = request_id.as_ref().and_then(|id| id.header_value().to_str().ok()).unwrap_or_default();
     let (mut parts, _) = response.into_parts();
     let (code, retry_after, retryable) = (problem.code, problem.retry_after, problem.retryable);
-    let body = ProblemBody {
-        kind: "about:blank",
-        title: code.status().canonical_reason().unwrap_or_default(),
-        status: code.status().as_u16(),
-        code,
-        detail: problem.detail,
-        hint: problem.hint.unwrap_or_else(|| code.hint()),
-        errors: problem.errors,
-        retryable,
-        request_id: request_id.to_owned(),
-    };
+    let body = problem.body(request_id);
     let written = Json(body).into_response().into_body();
     parts.headers.remove(header::CONTENT_LENGTH);
     write_headers(&mut parts.headers, code, retry_after, retryable);
@@ -332,9 +352,8 @@ impl From<JudgeError> for Problem {
             JudgeFault::Internal => Code::Internal,
         };
         if code == Code::Internal {
-            // The text of a bug is for the log; the caller gets no internals.
             tracing::error!(detail = error.detail, "a judge broke its contract");
-            return Self::new(code, "The service failed on this request.");
+            return Self::internal();
         }
         let may_pass = error.fault == JudgeFault::UpstreamFailing;
         Self {

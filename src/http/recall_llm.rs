@@ -1,16 +1,21 @@
 //! `POST /recall/llm`.
 
-use axum::extract::State;
-use axum::response::Response;
+use std::time::Instant;
+
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
 use super::answer::{CutOffRecall, WarningBody};
+use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
+use super::measure::{Measure, Scored};
 use super::problem::{Problem, ProblemBody};
-use super::work::{json, work};
+use super::work::work;
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
 use crate::recall::judge::{JudgeInfo, Usage};
@@ -162,7 +167,7 @@ pub struct JudgeBody {
 }
 
 /// What an answer cost. A count that the backend did not report is null.
-#[derive(Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(as = JudgeUsage)]
 pub struct UsageBody {
     /// Calls sent to the backend, retries and repairs included.
@@ -181,14 +186,13 @@ pub struct UsageBody {
     pub reasoning_tokens: Option<u64>,
 }
 
-fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
-    let mut fields = Fields::parse(body, &ROUTE)?;
+fn read(body: &[u8], defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+    let mut fields = Fields::parse(body, &RecallLlm::ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
-    let evidence = fields.choice("evidence", EVIDENCE_RULES).unwrap_or_default();
-    let options = LlmOptions { evidence, cut_offs: fields.cut_offs() };
+    let options = RecallLlm::options(&mut fields, defaults);
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
@@ -212,6 +216,39 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
     }
     let claims = fields.not_empty("reference_claims", claims)?;
     blank.is_empty().then(|| Reference::of_claims(claims))
+}
+
+/// The measure behind `/recall/llm`.
+pub(super) enum RecallLlm {}
+
+impl Measure for RecallLlm {
+    const ROUTE: Route = ROUTE;
+    type Options = LlmOptions;
+
+    fn options(fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
+        LlmOptions {
+            evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(defaults.evidence),
+            cut_offs: fields.cut_offs(&defaults.cut_offs),
+        }
+    }
+
+    async fn score(app: &App, sample: Bytes, options: &LlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+        let size = sample.len();
+        let defaults = options.clone();
+        let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&sample, &defaults)).await?;
+        let judged = llm::judge(sample, app.judge(), deadline).await?;
+        let weight = judged.weight();
+        let check = move |stop: &Stop| {
+            let scored = judged.check(&options, stop)?;
+            let (recall, usage) = (scored.recall, scored.usage);
+            Scored::new(id.clone(), &RecallLlmAnswer::new(id, scored), recall, usage)
+        };
+        work(app.checks(), size.max(weight), deadline, check).await
+    }
+
+    fn at_once(app: &App) -> usize {
+        app.limits().judge_concurrency
+    }
 }
 
 /// Recall of claims, by a judge
@@ -269,15 +306,82 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
     )
 )]
 pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
-    let size = bytes.len();
-    let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&bytes)).await?;
-    let judged = llm::judge(sample, app.judge(), deadline).await?;
-    let weight = judged.weight();
-    let check = move |stop: &Stop| {
-        let scored = judged.check(&options, stop)?;
-        json(&RecallLlmAnswer::new(id, scored))
-    };
-    work(app.checks(), size.max(weight), deadline, check).await
+    Ok(RecallLlm::score(&app, bytes, &LlmOptions::default(), deadline).await?.into_response())
+}
+
+/// Many samples for `/recall/llm`, and options for those that have none of their own.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecallLlmBatchRequest {
+    /// The samples, at least one. Options of their own stand beside their fields.
+    #[schema(min_items = 1)]
+    pub samples: Vec<RecallLlmRequest>,
+    /// Give lines in the order of the samples. A JSON answer always is.
+    #[schema(default = false)]
+    pub ordered: Option<bool>,
+    /// What an attributed claim is worth when none of the judge's quotes stands in a context.
+    #[schema(default = "flag")]
+    pub evidence: Option<EvidenceRuleBody>,
+    /// Report recall within the first k entries too, for each k of this list.
+    pub k: Option<Vec<CutOff>>,
+}
+
+/// Recall of claims, many samples
+///
+/// Many samples in one request: as a JSON object, or as a stream of lines (`application/x-ndjson`), each a sample, with
+/// options in the query string. `Accept` decides the form of the answer; without it the form is the request's. Lines leave
+/// as soon as they are done; the last one is `{"summary": {…}}`, and an answer without it was cut off. One bad sample never
+/// sinks the others: it is an item with `status: "failed"` and the problem that its single request would have got.
+#[utoipa::path(
+    post,
+    path = "/recall/llm/batch",
+    tag = "recall",
+    request_body(content(
+        (RecallLlmBatchRequest = "application/json", examples(("two samples, one of them bad" = (value = json!({
+            "samples": [
+                { "id": "q-1", "user_input": "Where is the Eiffel Tower?", "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
+                  "retrieved_contexts": ["The Eiffel Tower stands in Paris, France."] },
+                { "id": "q-2", "user_input": "Where is the Eiffel Tower?", "reference": " ",
+                  "retrieved_contexts": ["The Eiffel Tower stands in Paris, France."] }
+            ],
+            "evidence": "require"
+        }))))),
+        (String = "application/x-ndjson")
+    )),
+    params(("ordered" = Option<bool>, Query, description = "For lines: give results in the order of the samples. Options of the route may stand here too, `k` as `k=1,3,5`.")),
+    responses(
+        (status = 200, description = "A result for each sample and a summary. `duration_ms` varies.", content(
+            (BatchAnswer<RecallLlmAnswer> = "application/json", examples(("two samples, one of them bad" = (value = json!({
+            "results": [
+                { "index": 0, "id": "q-1", "status": "scored", "result": {
+                    "metric": "context_recall", "id": "q-1", "score": 0.5, "recalled": 1, "total": 2,
+                    "verdicts": [
+                        { "claim": "The Eiffel Tower is in Paris.", "attributed": true, "reason": "covered by the contexts",
+                          "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
+                        { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
+                    ],
+                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                    "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
+                    "cached": false, "warnings": [] } },
+                { "index": 1, "id": "q-2", "status": "failed", "error": { "type": "about:blank", "title": "Unprocessable Entity", "status": 422, "code": "invalid_input",
+                  "detail": "/reference: must not be blank", "hint": "errors lists every fault with its place in the body.",
+                  "errors": [{ "pointer": "/reference", "detail": "must not be blank" }], "retryable": false, "request_id": "3f6b1a2c4d5e6f70" } }
+            ],
+            "summary": {
+                "total": 2, "scored": 1, "failed": 1, "mean": 0.5, "pooled": 0.5, "bounds": [0.25, 0.75], "ci95": null,
+                "min": 0.5, "p10": 0.5, "p50": 0.5, "p90": 0.5, "max": 0.5, "failures": { "invalid_input": 1 },
+                "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
+                "duration_ms": 1
+            }
+        }))))),
+            (String = "application/x-ndjson")
+        )),
+        (status = "4XX", description = "The batch cannot be read.", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "5XX", description = "The service failed.", body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub async fn recall_llm_batch(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+    batch::<RecallLlm>(app, request).await
 }
 
 impl RecallLlmAnswer {

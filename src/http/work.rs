@@ -2,11 +2,6 @@
 
 use std::time::Instant;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-
 use super::problem::{Code, Problem};
 use crate::compute::Compute;
 use crate::recall::{Stop, Stopped};
@@ -25,14 +20,9 @@ pub(super) async fn work<T: Send + 'static>(
     if size <= SMALL { work(&Stop::default()) } else { compute.run(deadline, work).await? }
 }
 
-/// An answer, written out where it was computed.
-pub(super) fn json(answer: &impl Serialize) -> Result<Response, Problem> {
-    let bytes = serde_json::to_vec(answer).map_err(|error| {
-        tracing::error!(%error, "an answer cannot be written");
-        Problem::new(Code::Internal, "The service failed on this request.")
-    })?;
-    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Ok(([kind], Body::from(bytes)).into_response())
+/// Processor cores to work on, at least 1.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl From<Stopped> for Problem {

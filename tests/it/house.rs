@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("standing.rs", &["recall"]),
     ("telemetry.rs", &["config"]),
     ("judge", &["recall", "providers", "slots", "compute"]),
-    ("http", &["recall", "compute", "app"]),
+    ("http", &["recall", "compute", "app", "spool"]),
     ("app.rs", &["config", "http", "judge", "providers", "recall", "slots", "standing", "compute"]),
     ("main.rs", &[]),
     ("lib.rs", &[]),

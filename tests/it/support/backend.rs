@@ -44,6 +44,19 @@ impl Backend {
         self
     }
 
+    /// A backend that replies by what a question holds: each reply stands behind a word of the question.
+    pub async fn by_question(replies: Vec<(&'static str, ResponseTemplate)>) -> Self {
+        let server = MockServer::start().await;
+        for (word, reply) in replies {
+            let asks = move |request: &Request| {
+                let body: Value = serde_json::from_slice(&request.body).unwrap();
+                data(&body)["question"].as_str().unwrap().contains(word)
+            };
+            Mock::given(method("POST")).and(asks).respond_with(reply).mount(&server).await;
+        }
+        Self { server }
+    }
+
     /// A backend whose model says `content`.
     pub async fn saying(content: &str) -> Self {
         Self::replying(vec![said(content)]).await
