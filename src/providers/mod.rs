@@ -23,6 +23,8 @@ pub mod estimate;
 pub mod openai;
 mod refusal;
 pub mod secret;
+#[cfg(test)]
+mod testing;
 pub mod transport;
 mod wait;
 mod window;
