@@ -15,6 +15,7 @@
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
+pub mod anthropic;
 mod backend;
 mod base_url;
 mod dialect;

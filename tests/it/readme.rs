@@ -128,22 +128,30 @@ fn is_same_json(shown: &str, given: &str) -> bool {
     read(shown) == read(given)
 }
 
+/// The providers that `--judge` knows.
+const PROVIDERS: [&str; 2] = ["openai", "anthropic"];
+
 #[test]
 fn every_server_that_is_named_can_be_set() {
     let readme = read("README.md");
     let rows: Vec<Vec<&str>> = readme
         .lines()
-        .filter(|line| line.starts_with('|') && line.contains("`openai/"))
+        .filter(|line| PROVIDERS.iter().any(|name| line.starts_with('|') && line.contains(&format!("`{name}/"))))
         .map(|line| line.split('`').skip(1).step_by(2).collect())
         .collect();
     for row in &rows {
         let [judge, url, ..] = row.as_slice() else { panic!("{row:?}: no judge and base URL") };
-        let variables = [("OPENAI_BASE_URL", *url), ("OPENAI_API_KEY", "sk-x")];
-        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let provider = judge.split('/').next().unwrap().to_ascii_uppercase();
+        let variables =
+            [(format!("{provider}_BASE_URL"), url.to_owned()), (format!("{provider}_API_KEY"), "sk-x".into())];
+        let variables = variables.map(|(name, value)| (name, value.to_owned()));
         let (_, config) = Config::from_parts(&["--judge", judge], &variables).unwrap();
         assert!(App::new(&config).is_ok(), "{row:?}");
     }
-    assert!(rows.len() >= 6, "{rows:?}");
+    for provider in PROVIDERS {
+        assert!(rows.iter().any(|row| row[0].starts_with(provider)), "{provider} is not named");
+    }
+    assert!(rows.len() >= 7, "{rows:?}");
 }
 
 // ---- programs

@@ -85,7 +85,7 @@ async fn a_backend_that_refuses_every_field_is_asked_without_them() {
     ])
     .await;
     let reply = ask(&model_at(&server.uri(), 1), Duration::from_secs(5)).await.unwrap();
-    assert_eq!((reply.calls, reply.downgraded), (8, Some("no response_format")));
+    assert_eq!((reply.calls, reply.downgraded), (8, Some("the prompt alone")));
     assert_eq!(reply.tokens.input, Some(50));
     let bodies = sent(&server).await;
     let last = bodies[7].as_object().unwrap();

@@ -46,8 +46,16 @@ impl Service {
 
     /// A service that asks `openai/m` at `base_url`, with a key and no more patience than a test has.
     pub fn asking(base_url: &str, arguments: &[&str]) -> Self {
-        let arguments: Vec<&str> = ["--judge", "openai/m"].iter().chain(arguments).copied().collect();
-        Self::with(&arguments, &[("OPENAI_BASE_URL", base_url), ("OPENAI_API_KEY", KEY)])
+        Self::asking_of("openai", base_url, arguments)
+    }
+
+    /// The same with a model of another provider.
+    pub fn asking_of(provider: &str, base_url: &str, arguments: &[&str]) -> Self {
+        let judge = format!("{provider}/m");
+        let arguments: Vec<&str> = ["--judge", &judge].iter().chain(arguments).copied().collect();
+        let vendor = provider.to_ascii_uppercase();
+        let variables = [(format!("{vendor}_BASE_URL"), base_url), (format!("{vendor}_API_KEY"), KEY)];
+        Self::with(&arguments, &variables.each_ref().map(|(name, value)| (name.as_str(), *value)))
     }
 
     /// Sends any request through the whole router.
