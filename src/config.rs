@@ -97,7 +97,7 @@ struct Cli {
     /// Port to listen on; 0 for any free one
     #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
-    /// Who decides on claims: embedded, openai/MODEL or anthropic/MODEL
+    /// Who decides on claims: embedded, openai/MODEL, anthropic/MODEL or gemini/MODEL
     #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
@@ -152,6 +152,8 @@ Read from the environment alone:
   OPENAI_BASE_URL     any server that speaks the OpenAI format [default: https://api.openai.com/v1]
   ANTHROPIC_API_KEY   key for anthropic/MODEL
   ANTHROPIC_BASE_URL  any server that speaks the Anthropic format [default: https://api.anthropic.com]
+  GEMINI_API_KEY      key for gemini/MODEL
+  GEMINI_BASE_URL     any server that speaks the Gemini format [default: https://generativelanguage.googleapis.com]
   RUST_LOG            which parts are logged, and how much [default: info]
 
 A key may stand in a file that NAME_FILE names, such as OPENAI_API_KEY_FILE.

@@ -5,6 +5,7 @@
 use super::Reader;
 use crate::providers::SetupError;
 use crate::providers::anthropic::{self, AnthropicConfig};
+use crate::providers::gemini::{self, GeminiConfig};
 use crate::providers::openai::{self, OpenAiConfig};
 use crate::providers::secret::Secret;
 
@@ -17,6 +18,8 @@ pub enum JudgeSetting {
     OpenAi(OpenAiConfig),
     /// A model behind Anthropic, or a server that speaks its format.
     Anthropic(AnthropicConfig),
+    /// A model behind Google's Gemini.
+    Gemini(GeminiConfig),
 }
 
 impl JudgeSetting {
@@ -27,6 +30,7 @@ impl JudgeSetting {
             Self::Embedded => false,
             Self::OpenAi(openai) => openai.api_key.is_some(),
             Self::Anthropic(anthropic) => anthropic.api_key.is_some(),
+            Self::Gemini(gemini) => gemini.api_key.is_some(),
         }
     }
 }
@@ -37,10 +41,11 @@ pub(super) enum JudgeName {
     Embedded,
     OpenAi(String),
     Anthropic(String),
+    Gemini(String),
 }
 
 /// What `--judge` may be, in words.
-pub(super) const EXPECTED: &str = "embedded, openai/MODEL or anthropic/MODEL";
+pub(super) const EXPECTED: &str = "embedded, openai/MODEL, anthropic/MODEL or gemini/MODEL";
 
 impl JudgeName {
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -51,6 +56,7 @@ impl JudgeName {
         match provider {
             "openai" => Some(Self::OpenAi(model)),
             "anthropic" => Some(Self::Anthropic(model)),
+            "gemini" => Some(Self::Gemini(model)),
             _ => None,
         }
     }
@@ -66,6 +72,10 @@ impl JudgeName {
             Self::Anthropic(model) => {
                 let (base_url, api_key) = ANTHROPIC.place(reader);
                 JudgeSetting::Anthropic(AnthropicConfig { base_url, api_key, model })
+            }
+            Self::Gemini(model) => {
+                let (base_url, api_key) = GEMINI.place(reader);
+                JudgeSetting::Gemini(GeminiConfig { base_url, api_key, model })
             }
         }
     }
@@ -91,6 +101,13 @@ const ANTHROPIC: Vendor = Vendor {
     api_key: "ANTHROPIC_API_KEY",
     public_url: anthropic::PUBLIC_URL,
     check: anthropic::check_base_url,
+};
+
+const GEMINI: Vendor = Vendor {
+    base_url: "GEMINI_BASE_URL",
+    api_key: "GEMINI_API_KEY",
+    public_url: gemini::PUBLIC_URL,
+    check: gemini::check_base_url,
 };
 
 impl Vendor {

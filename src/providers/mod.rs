@@ -21,6 +21,7 @@ mod base_url;
 mod dialect;
 mod envelope;
 pub mod estimate;
+pub mod gemini;
 pub mod openai;
 mod refusal;
 pub mod secret;

@@ -277,11 +277,11 @@ impl Said {
                 }
             }
             for violation in first_of(&detail["fieldViolations"]) {
-                let said = [&violation["description"], &violation["field"]].map(|said| one_line(&words(said)));
-                if let Some(said) = said.iter().find(|said| !said.is_empty())
-                    && !self.text.contains(said)
-                {
-                    self.text = one_line(&format!("{} ({said})", self.text));
+                let said = [&violation["field"], &violation["description"]].map(|said| one_line(&words(said)));
+                let news: Vec<&str> =
+                    said.iter().map(String::as_str).filter(|said| !self.text.contains(said)).collect();
+                if !news.is_empty() {
+                    self.text = one_line(&format!("{} ({})", self.text, news.join(": ")));
                 }
             }
         }

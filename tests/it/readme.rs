@@ -129,7 +129,7 @@ fn is_same_json(shown: &str, given: &str) -> bool {
 }
 
 /// The providers that `--judge` knows.
-const PROVIDERS: [&str; 2] = ["openai", "anthropic"];
+const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
 #[test]
 fn every_server_that_is_named_can_be_set() {
@@ -151,7 +151,7 @@ fn every_server_that_is_named_can_be_set() {
     for provider in PROVIDERS {
         assert!(rows.iter().any(|row| row[0].starts_with(provider)), "{provider} is not named");
     }
-    assert!(rows.len() >= 7, "{rows:?}");
+    assert!(rows.len() >= 8, "{rows:?}");
 }
 
 // ---- programs
