@@ -148,15 +148,14 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Read from the environment alone:
-  OPENAI_API_KEY      key for openai/MODEL; a local server needs none
+  OPENAI_API_KEY      key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
   OPENAI_BASE_URL     any server that speaks the OpenAI format [default: https://api.openai.com/v1]
-  ANTHROPIC_API_KEY   key for anthropic/MODEL
+  ANTHROPIC_API_KEY   key for anthropic/MODEL; or ANTHROPIC_API_KEY_FILE names a file that holds it
   ANTHROPIC_BASE_URL  any server that speaks the Anthropic format [default: https://api.anthropic.com]
-  GEMINI_API_KEY      key for gemini/MODEL
+  GEMINI_API_KEY      key for gemini/MODEL; or GEMINI_API_KEY_FILE names a file that holds it
   GEMINI_BASE_URL     any server that speaks the Gemini format [default: https://generativelanguage.googleapis.com]
   RUST_LOG            which parts are logged, and how much [default: info]
 
-A key may stand in a file that NAME_FILE names, such as OPENAI_API_KEY_FILE.
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
 
 impl Config {

@@ -65,14 +65,14 @@ pub(super) fn plain(status: u16, body: &str) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_raw(body.as_bytes().to_vec(), "application/json")
 }
 
-/// Plays every reply in `tests/wire` that was recorded for `wire` to a model of two tries that `model_at` makes for a
-/// base URL, and checks what the file expects of this room. A changed request is answered with `good`. Gives the number
-/// of files.
+/// Replays every recorded reply of this wire format, of which there are at least `least`. `model_at` makes a model of
+/// two tries; `good` is a reply that it takes.
 pub(super) async fn replay<M: ChatModel>(
     wire: &str,
+    least: usize,
     good: impl Fn() -> ResponseTemplate,
     model_at: impl Fn(&str) -> M,
-) -> usize {
+) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire");
     let mut plays = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -94,9 +94,8 @@ pub(super) async fn replay<M: ChatModel>(
         let model = model_at(&server.uri());
         plays.push(async move { play(&name, &file, &server, &model).await });
     }
-    let played = plays.len();
+    assert!(plays.len() >= least, "only {} files", plays.len());
     futures_util::future::join_all(plays).await;
-    played
 }
 
 fn recorded(file: &Value) -> ResponseTemplate {

@@ -103,7 +103,7 @@ async fn play(case: &Value) -> (Answer, Backend) {
     let backend = Backend::replying(if replies.is_empty() { vec![ResponseTemplate::new(500)] } else { replies }).await;
     let provider = case["provider"].as_str().unwrap_or("openai");
     let arguments = ["--judge-attempts", "2", "--request-timeout", "20s"];
-    let service = Service::asking_of(provider, &backend.url(), &arguments);
+    let service = Service::asking_provider(provider, &backend.url(), &arguments);
     let body = raw_input(case);
     let answer = service.post_text(case["route"].as_str().unwrap(), body).await;
     (answer, backend)

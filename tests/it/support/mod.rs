@@ -46,16 +46,20 @@ impl Service {
 
     /// A service that asks `openai/m` at `base_url`, with a key and no more patience than a test has.
     pub fn asking(base_url: &str, arguments: &[&str]) -> Self {
-        Self::asking_of("openai", base_url, arguments)
+        Self::asking_provider("openai", base_url, arguments)
     }
 
-    /// The same with a model of another provider.
-    pub fn asking_of(provider: &str, base_url: &str, arguments: &[&str]) -> Self {
+    /// A service that asks a judge of this provider at `url`, otherwise as [`Self::asking`].
+    pub fn asking_provider(provider: &str, url: &str, arguments: &[&str]) -> Self {
+        let variables: &[(&str, &str)] = match provider {
+            "openai" => &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", KEY)],
+            "anthropic" => &[("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)],
+            "gemini" => &[("GEMINI_BASE_URL", url), ("GEMINI_API_KEY", KEY)],
+            other => panic!("no provider {other}"),
+        };
         let judge = format!("{provider}/m");
         let arguments: Vec<&str> = ["--judge", &judge].iter().chain(arguments).copied().collect();
-        let vendor = provider.to_ascii_uppercase();
-        let variables = [(format!("{vendor}_BASE_URL"), base_url), (format!("{vendor}_API_KEY"), KEY)];
-        Self::with(&arguments, &variables.each_ref().map(|(name, value)| (name.as_str(), *value)))
+        Self::with(&arguments, variables)
     }
 
     /// Sends any request through the whole router.
