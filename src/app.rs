@@ -118,6 +118,8 @@ fn judge(config: &Config, compute: &Compute) -> Result<Arc<dyn Judge>, Box<dyn s
     let model = match config.judge.clone() {
         JudgeSetting::Embedded => return Ok(Arc::new(EmbeddedJudge::new(compute.clone()))),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
+        JudgeSetting::Anthropic(anthropic) => anthropic.connect(calls)?,
+        JudgeSetting::Gemini(gemini) => gemini.connect(calls)?,
     };
     let asking = Asking {
         repairs: config.judge_repairs,

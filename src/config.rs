@@ -99,7 +99,7 @@ struct Cli {
     /// Port to listen on; 0 for any free one
     #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
-    /// Who decides on claims: embedded, or openai/MODEL
+    /// Who decides on claims: embedded, openai/MODEL, anthropic/MODEL or gemini/MODEL
     #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
@@ -153,9 +153,13 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Read from the environment alone:
-  OPENAI_API_KEY    key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
-  OPENAI_BASE_URL   any server that speaks the OpenAI format [default: https://api.openai.com/v1]
-  RUST_LOG          which parts are logged, and how much [default: info]
+  OPENAI_API_KEY      key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
+  OPENAI_BASE_URL     any server that speaks the OpenAI format [default: https://api.openai.com/v1]
+  ANTHROPIC_API_KEY   key for anthropic/MODEL; or ANTHROPIC_API_KEY_FILE names a file that holds it
+  ANTHROPIC_BASE_URL  any server that speaks the Anthropic format [default: https://api.anthropic.com]
+  GEMINI_API_KEY      key for gemini/MODEL; or GEMINI_API_KEY_FILE names a file that holds it
+  GEMINI_BASE_URL     any server that speaks the Gemini format [default: https://generativelanguage.googleapis.com]
+  RUST_LOG            which parts are logged, and how much [default: info]
 
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
 

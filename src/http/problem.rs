@@ -108,13 +108,13 @@ codes! {
         "The provider's content filter declines this text. Change the filter's settings there, or use another provider.";
     /// The backend refused our key.
     UpstreamAuth: "upstream_auth", BAD_GATEWAY, false,
-        "Check the judge's API key in this service's environment (OPENAI_API_KEY) and that it may use this model.";
+        "Check the judge's API key in this service's environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY) and that it may use this model.";
     /// Any other failure of the backend.
     UpstreamError: "upstream_error", BAD_GATEWAY, false,
-        "The judge's backend failed; detail says how. Check the model's name (--judge) and the base URL (OPENAI_BASE_URL).";
+        "The judge's backend failed; detail says how. Check the model's name (--judge) and the base URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL).";
     /// The backend cannot be reached.
     UpstreamUnreachable: "upstream_unreachable", BAD_GATEWAY, true,
-        "Check that the judge's backend runs and that the base URL (OPENAI_BASE_URL) is right as seen from this service.";
+        "Check that the judge's backend runs and that the base URL (OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GEMINI_BASE_URL) is right as seen from this service.";
     /// The backend limits our rate.
     UpstreamRateLimited: "upstream_rate_limited", SERVICE_UNAVAILABLE, true,
         "The judge's backend limits the rate. Wait as long as Retry-After says, or lower --judge-concurrency.";

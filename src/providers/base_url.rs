@@ -36,6 +36,11 @@ impl BaseUrl {
         Ok(Self { url, basic, secrets })
     }
 
+    /// Is there a `name=…` in its query?
+    pub(super) fn has_in_query(&self, name: &str) -> bool {
+        self.url.query_pairs().any(|(known, _)| known == name)
+    }
+
     /// The same base with the steps of its path changed; its query stays, its fragment goes.
     pub(super) fn with_path(&self, change: impl FnOnce(&mut Vec<&str>)) -> Url {
         let mut url = self.url.clone();
@@ -45,6 +50,14 @@ impl BaseUrl {
         url.set_fragment(None);
         url
     }
+}
+
+/// The address one step below `url`. What has a meaning in addresses is encoded: a model's name may hold any of it.
+pub(super) fn step_below(mut url: Url, step: &str) -> Url {
+    if let Ok(mut steps) = url.path_segments_mut() {
+        steps.push(step);
+    }
+    url
 }
 
 /// Takes `tail` off the end of a path, for bases that were pasted with the whole address of a call.
@@ -82,6 +95,14 @@ mod tests {
         assert_eq!(base.secrets.len(), 2);
         assert!(!format!("{base:?}").contains("ss@"));
         assert!(BaseUrl::parse("http://h:1/v1", "…").unwrap().basic.is_none());
+    }
+
+    #[test]
+    fn a_step_below_holds_any_name() {
+        let base = BaseUrl::parse("http://h/v1?key=1", "…").unwrap();
+        let url = step_below(base.with_path(|steps| steps.push("models")), "a/b c?d#e%2f:ü");
+        assert_eq!(url.as_str(), "http://h/v1/models/a%2Fb%20c%3Fd%23e%252f:%C3%BC?key=1");
+        assert!(base.has_in_query("key") && !base.has_in_query("ke"));
     }
 
     #[test]

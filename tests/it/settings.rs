@@ -30,7 +30,7 @@ fn all_faults_are_reported_at_once() {
       - RECALL_PORT: unknown setting; did you mean PORT?
       - --host (RECALL_HOST): expected an IP address such as 127.0.0.1 or 0.0.0.0, found `localhost`
       - --port (PORT): expected a port from 0 to 65535, found `70000`
-      - --judge (RECALL_JUDGE): expected embedded, or openai/MODEL, found `gpt-4o`
+      - --judge (RECALL_JUDGE): expected embedded, openai/MODEL, anthropic/MODEL or gemini/MODEL, found `gpt-4o`
       - --judge-timeout (RECALL_JUDGE_TIMEOUT): expected a duration from 1ms to 24h, such as 60s or 2m, found `soon`
       - --judge-attempts (RECALL_JUDGE_ATTEMPTS): expected a number from 1 to 100, found `0`
       - --body-limit (RECALL_BODY_LIMIT): expected a size from 1KiB to 4GiB, such as 32MiB, found `many`
@@ -58,9 +58,23 @@ fn an_empty_variable_counts_as_not_set_and_kubernetes_own_are_passed_over() {
 
 #[test]
 fn a_judge_at_the_public_address_needs_its_key_and_a_local_one_does_not() {
-    let said = refused(&["openapi"], &[("RECALL_JUDGE", "openai/gpt-4o-mini")]);
-    assert!(said.contains("OPENAI_API_KEY: needed"), "{said}");
+    for (judge, url, key, host) in [
+        ("openai/m", "OPENAI_BASE_URL", "OPENAI_API_KEY", "https://api.openai.com"),
+        ("anthropic/m", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
+        ("gemini/m", "GEMINI_BASE_URL", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com"),
+    ] {
+        for variables in [&[][..], &[(url, host)], &[(url, &format!("{host}/v1/"))]] {
+            let variables = [&[("RECALL_JUDGE", judge)], variables].concat();
+            let said = refused(&["openapi"], &variables);
+            assert!(said.contains(&format!("{key}: needed for a judge at {}", &host[8..])), "{said}");
+            assert!(run(&["openapi"], &[&variables[..], &[(key, "sk-x")]].concat()).status.success());
+        }
+        let said = refused(&["openapi"], &[("RECALL_JUDGE", judge), (url, "ftp://swordfish@h"), (key, "sk-x")]);
+        assert!(said.contains(&format!("{url}: the base URL")) && !said.contains("swordfish"), "{said}");
+    }
     for variables in [
+        [("RECALL_JUDGE", "anthropic/m"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8081")],
+        [("RECALL_JUDGE", "gemini/models/m"), ("GEMINI_BASE_URL", "http://127.0.0.1:8081")],
         [("RECALL_JUDGE", "openai/org/model"), ("OPENAI_BASE_URL", "http://127.0.0.1:8081")],
         [("RECALL_JUDGE", "openai/gpt-4o-mini"), ("OPENAI_API_KEY", "sk-x")],
         // A key alone starts no paid calls; neither is it a fault.
