@@ -16,6 +16,7 @@
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
 mod envelope;
+mod gate;
 pub mod openai;
 mod refusal;
 pub mod secret;

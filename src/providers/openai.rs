@@ -102,8 +102,8 @@ impl OpenAi {
         let mut room = None;
         loop {
             let limit = dialect.output_limit(request.output_limit.min(room.unwrap_or(u32::MAX)));
-            let post =
-                Post { url: &self.endpoint, headers: &self.headers, body: body(request, &self.model, dialect, limit)? };
+            let body = body(request, &self.model, dialect, limit)?.into();
+            let post = Post { url: &self.endpoint, headers: &self.headers, body };
             let may_change = changes_left > 0;
             let heard = effort.send(&post, |reply| hear(reply, limit, dialect, may_change)).await?;
             match heard {

@@ -5,6 +5,7 @@
 mod delivery;
 mod field_cases;
 mod golden;
+mod herd;
 mod house;
 mod llm;
 mod openapi;
