@@ -29,6 +29,7 @@ mod base_url;
 mod dialect;
 mod envelope;
 pub mod estimate;
+mod gate;
 pub mod gemini;
 pub mod openai;
 mod refusal;

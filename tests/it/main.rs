@@ -6,6 +6,7 @@ mod batch;
 mod delivery;
 mod field_cases;
 mod golden;
+mod herd;
 mod house;
 mod llm;
 mod openapi;
