@@ -106,6 +106,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
     let model = match config.judge.clone() {
         JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
+        JudgeSetting::Azure(azure) => azure.connect(calls)?,
     };
     let asking = Asking {
         repairs: config.judge_repairs,

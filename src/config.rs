@@ -97,7 +97,7 @@ struct Cli {
     /// Port to listen on; 0 for any free one
     #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
-    /// Who decides on claims: embedded, or openai/MODEL
+    /// Who decides on claims: embedded, openai/MODEL or azure/DEPLOYMENT
     #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
@@ -148,9 +148,12 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Read from the environment alone:
-  OPENAI_API_KEY    key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
-  OPENAI_BASE_URL   any server that speaks the OpenAI format [default: https://api.openai.com/v1]
-  RUST_LOG          which parts are logged, and how much [default: info]
+  OPENAI_API_KEY         key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
+  OPENAI_BASE_URL        any server that speaks the OpenAI format [default: https://api.openai.com/v1]
+  AZURE_OPENAI_ENDPOINT  resource of azure/DEPLOYMENT, such as https://NAME.openai.azure.com
+  AZURE_OPENAI_API_KEY   its key; or AZURE_OPENAI_API_KEY_FILE names a file that holds it
+  OPENAI_API_VERSION     version such as 2024-10-21, for Azure's dated addresses; without it the newer ones are used
+  RUST_LOG               which parts are logged, and how much [default: info]
 
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
 
@@ -275,6 +278,15 @@ impl Reader<'_> {
     fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A variable without which the service cannot work; `why` says so.
+    fn needed(&mut self, name: &str, why: &str) -> Option<String> {
+        let given = self.variable(name).map(str::to_owned);
+        if given.is_none() {
+            self.faults.push(format!("{name}: {why}"));
+        }
+        given
     }
 
     /// A secret from `NAME`, or from the file that `NAME_FILE` names.

@@ -3,6 +3,7 @@
 //! Only the variables of the judge in force are read and checked: a key for another one lies about in many shells.
 
 use super::Reader;
+use crate::providers::azure::{self, AzureConfig};
 use crate::providers::openai::{self, OpenAiConfig};
 
 /// Who decides on claims.
@@ -12,6 +13,8 @@ pub enum JudgeSetting {
     Embedded,
     /// A model behind a server that speaks the `OpenAI` format.
     OpenAi(OpenAiConfig),
+    /// A deployment on Azure.
+    Azure(AzureConfig),
 }
 
 impl JudgeSetting {
@@ -21,6 +24,7 @@ impl JudgeSetting {
         match self {
             Self::Embedded => false,
             Self::OpenAi(openai) => openai.api_key.is_some(),
+            Self::Azure(_) => true,
         }
     }
 }
@@ -30,10 +34,11 @@ impl JudgeSetting {
 pub(super) enum JudgeName {
     Embedded,
     OpenAi(String),
+    Azure(String),
 }
 
 /// What `--judge` may be, in words.
-pub(super) const EXPECTED: &str = "embedded, or openai/MODEL";
+pub(super) const EXPECTED: &str = "embedded, openai/MODEL or azure/DEPLOYMENT";
 
 impl JudgeName {
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -43,6 +48,7 @@ impl JudgeName {
         let model = Some(model.trim()).filter(|model| !model.is_empty())?.to_owned();
         match provider {
             "openai" => Some(Self::OpenAi(model)),
+            "azure" => Some(Self::Azure(model)),
             _ => None,
         }
     }
@@ -52,6 +58,8 @@ impl JudgeName {
         match self {
             Self::Embedded => JudgeSetting::Embedded,
             Self::OpenAi(model) => JudgeSetting::OpenAi(openai(model, reader)),
+            // The stand-in decides nothing: what is missing stops the start.
+            Self::Azure(deployment) => azure(deployment, reader).map_or(JudgeSetting::Embedded, JudgeSetting::Azure),
         }
     }
 }
@@ -66,4 +74,17 @@ fn openai(model: String, reader: &mut Reader<'_>) -> OpenAiConfig {
         reader.secret("OPENAI_API_KEY")
     };
     OpenAiConfig { base_url, api_key, model }
+}
+
+fn azure(deployment: String, reader: &mut Reader<'_>) -> Option<AzureConfig> {
+    const ENDPOINT: &str = "AZURE_OPENAI_ENDPOINT";
+    let why = "needed for a judge on Azure: the resource's address, such as https://NAME.openai.azure.com";
+    let endpoint = reader.needed(ENDPOINT, why);
+    if let Some(endpoint) = &endpoint {
+        reader.check(ENDPOINT, azure::check_endpoint(endpoint, &deployment));
+    }
+    let why = "needed for a judge on Azure: one of the resource's keys";
+    let api_key = reader.needed_secret("AZURE_OPENAI_API_KEY", why);
+    let api_version = reader.variable("OPENAI_API_VERSION").map(str::to_owned);
+    Some(AzureConfig { endpoint: endpoint?, api_key: api_key?, deployment, api_version })
 }

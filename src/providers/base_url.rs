@@ -37,7 +37,7 @@ impl BaseUrl {
     }
 
     /// The same base with the steps of its path changed; its query stays, its fragment goes.
-    pub(super) fn with_path(&self, change: impl FnOnce(&mut Vec<&str>)) -> Url {
+    pub(super) fn with_path<'a>(&'a self, change: impl FnOnce(&mut Vec<&'a str>)) -> Url {
         let mut url = self.url.clone();
         let mut steps: Vec<&str> = self.url.path().split('/').filter(|step| !step.is_empty()).collect();
         change(&mut steps);

@@ -15,6 +15,7 @@
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
+pub mod azure;
 mod backend;
 mod base_url;
 mod dialect;
@@ -23,6 +24,8 @@ pub mod estimate;
 pub mod openai;
 mod refusal;
 pub mod secret;
+#[cfg(test)]
+mod testing;
 pub mod transport;
 mod wait;
 mod window;
@@ -121,6 +124,8 @@ pub enum ProviderFault {
     Auth,
     /// The prompt (with the room kept for the answer) does not fit the model's window or its token allowance.
     ContextLength,
+    /// The backend read less of the prompt than it was sent, so that its answer is about something else.
+    PromptTruncated,
     /// A filter refused the prompt.
     Filtered,
     /// Name resolution, connecting, TLS, or a broken connection.

@@ -35,6 +35,7 @@ fn right(case: &str) -> Right {
         "P01" | "P13" | "P19" | "P42" | "P83" => Problem(502, "judge_output_invalid", "", 2),
         "P21" | "P26" => Problem(502, "judge_truncated", "", 2),
         "P46" => Problem(502, "judge_refused", "", 1),
+        "P48" => Problem(502, "content_filtered", "", 1),
         "P55" => Problem(422, "context_length_exceeded", "", 1),
         "P62" => Problem(503, "upstream_rate_limited", "", 1),
         "P65" => Problem(502, "upstream_auth", "", 1),
@@ -49,7 +50,7 @@ fn right(case: &str) -> Right {
         "P59" => Elsewhere,          // below: two requests
         "P57" => Elsewhere,          // there is no memory of verdicts yet
         "P03" | "P95" => Elsewhere,  // there are no batch routes yet
-        "P23" | "P25" | "P48" | "P50" | "P52" | "P63" | "P117" => Elsewhere, // its provider is not there yet
+        "P23" | "P25" | "P50" | "P52" | "P63" | "P117" => Elsewhere, // its provider is not there yet
         _ => panic!("{case} has no right outcome here"),
     }
 }
@@ -92,14 +93,16 @@ async fn every_case_from_the_field_comes_out_right() {
         }
         run += 1;
     }
-    assert_eq!(run, 61);
+    assert_eq!(run, 62);
 }
 
 /// Sends a case's input to a service whose backend gives the case's replies.
 async fn play(case: &Value) -> (Answer, Backend) {
     let replies = case["replies"].as_array().unwrap().iter().map(reply).collect::<Vec<_>>();
     let backend = Backend::replying(if replies.is_empty() { vec![ResponseTemplate::new(500)] } else { replies }).await;
-    let service = Service::asking(&backend.url(), &["--judge-attempts", "2", "--request-timeout", "20s"]);
+    let provider = case["provider"].as_str().unwrap_or("openai");
+    let arguments = ["--judge-attempts", "2", "--request-timeout", "20s"];
+    let service = Service::asking_provider(provider, &backend.url(), &arguments);
     let body = raw_input(case);
     let answer = service.post_text(case["route"].as_str().unwrap(), body).await;
     (answer, backend)
@@ -178,6 +181,16 @@ async fn p46_the_refusal_is_passed_on_and_no_secret_with_it() {
     let sample = json!({ "user_input": "?", "reference": "A.", "retrieved_contexts": ["a"] });
     let answer = Service::asking(&backend.url(), &[]).post("/recall/llm", &sample).await;
     assert!(answer.problem(502, "judge_refused")["detail"].as_str().unwrap().ends_with(": no ***"));
+}
+
+#[tokio::test]
+async fn p48_azure_is_asked_at_its_own_address_with_its_own_header() {
+    let (answer, backend) = played("P48").await;
+    assert!(answer.text().contains("the backend answered 400: filtered"), "{}", answer.text());
+    let request = &backend.requests().await[0];
+    assert_eq!((request.url.path(), request.url.query()), ("/openai/v1/chat/completions", None));
+    assert_eq!(request.headers["api-key"], KEY);
+    assert!(!request.headers.contains_key("authorization"));
 }
 
 #[tokio::test]
@@ -372,5 +385,5 @@ fn every_case_is_spoken_for() {
         .filter(|case| matches!(right(case["id"].as_str().unwrap()), Elsewhere))
         .map(|case| case["id"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(deferred, ["P03", "P23", "P25", "P48", "P50", "P52", "P57", "P59", "P63", "P95", "P99", "P100", "P117"]);
+    assert_eq!(deferred, ["P03", "P23", "P25", "P50", "P52", "P57", "P59", "P63", "P95", "P99", "P100", "P117"]);
 }

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compute.rs", &["recall", "slots"]),
     // A setting may be a secret, and a misspelt one is compared with the known ones.
     ("config.rs", &["providers", "recall"]),
+    ("config", &["providers"]),
     ("telemetry.rs", &["config"]),
     ("judge", &["recall", "providers", "slots", "compute"]),
     ("http", &["recall", "compute", "app"]),

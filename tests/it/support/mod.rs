@@ -46,8 +46,19 @@ impl Service {
 
     /// A service that asks `openai/m` at `base_url`, with a key and no more patience than a test has.
     pub fn asking(base_url: &str, arguments: &[&str]) -> Self {
-        let arguments: Vec<&str> = ["--judge", "openai/m"].iter().chain(arguments).copied().collect();
-        Self::with(&arguments, &[("OPENAI_BASE_URL", base_url), ("OPENAI_API_KEY", KEY)])
+        Self::asking_provider("openai", base_url, arguments)
+    }
+
+    /// A service that asks a judge of this provider at `url`, otherwise as [`Self::asking`].
+    pub fn asking_provider(provider: &str, url: &str, arguments: &[&str]) -> Self {
+        let variables: &[(&str, &str)] = match provider {
+            "openai" => &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", KEY)],
+            "azure" => &[("AZURE_OPENAI_ENDPOINT", url), ("AZURE_OPENAI_API_KEY", KEY)],
+            other => panic!("no provider {other}"),
+        };
+        let judge = format!("{provider}/m");
+        let arguments: Vec<&str> = ["--judge", &judge].iter().chain(arguments).copied().collect();
+        Self::with(&arguments, variables)
     }
 
     /// Sends any request through the whole router.
