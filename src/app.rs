@@ -107,6 +107,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
         JudgeSetting::Azure(azure) => azure.connect(calls)?,
+        JudgeSetting::Ollama(ollama) => ollama.connect(calls)?,
     };
     let asking = Asking {
         repairs: config.judge_repairs,

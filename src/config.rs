@@ -97,7 +97,7 @@ struct Cli {
     /// Port to listen on; 0 for any free one
     #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
-    /// Who decides on claims: embedded, openai/MODEL or azure/DEPLOYMENT
+    /// Who decides on claims: embedded, openai/MODEL, azure/DEPLOYMENT or ollama/MODEL
     #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
@@ -153,6 +153,8 @@ Read from the environment alone:
   AZURE_OPENAI_ENDPOINT  resource of azure/DEPLOYMENT, such as https://NAME.openai.azure.com
   AZURE_OPENAI_API_KEY   its key; or AZURE_OPENAI_API_KEY_FILE names a file that holds it
   OPENAI_API_VERSION     version such as 2024-10-21, for Azure's dated addresses; without it the newer ones are used
+  OLLAMA_HOST            where Ollama listens, as Ollama itself reads it [default: 127.0.0.1:11434]
+  OLLAMA_API_KEY         key for ollama.com; or OLLAMA_API_KEY_FILE names a file that holds it; a local Ollama needs none
   RUST_LOG               which parts are logged, and how much [default: info]
 
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";

@@ -4,6 +4,7 @@
 
 use super::Reader;
 use crate::providers::azure::{self, AzureConfig};
+use crate::providers::ollama::{self, OllamaConfig};
 use crate::providers::openai::{self, OpenAiConfig};
 
 /// Who decides on claims.
@@ -15,6 +16,8 @@ pub enum JudgeSetting {
     OpenAi(OpenAiConfig),
     /// A deployment on Azure.
     Azure(AzureConfig),
+    /// A model in Ollama.
+    Ollama(OllamaConfig),
 }
 
 impl JudgeSetting {
@@ -25,6 +28,7 @@ impl JudgeSetting {
             Self::Embedded => false,
             Self::OpenAi(openai) => openai.api_key.is_some(),
             Self::Azure(_) => true,
+            Self::Ollama(ollama) => ollama.api_key.is_some(),
         }
     }
 }
@@ -35,10 +39,11 @@ pub(super) enum JudgeName {
     Embedded,
     OpenAi(String),
     Azure(String),
+    Ollama(String),
 }
 
 /// What `--judge` may be, in words.
-pub(super) const EXPECTED: &str = "embedded, openai/MODEL or azure/DEPLOYMENT";
+pub(super) const EXPECTED: &str = "embedded, openai/MODEL, azure/DEPLOYMENT or ollama/MODEL";
 
 impl JudgeName {
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -49,6 +54,7 @@ impl JudgeName {
         match provider {
             "openai" => Some(Self::OpenAi(model)),
             "azure" => Some(Self::Azure(model)),
+            "ollama" => Some(Self::Ollama(model)),
             _ => None,
         }
     }
@@ -60,6 +66,7 @@ impl JudgeName {
             Self::OpenAi(model) => JudgeSetting::OpenAi(openai(model, reader)),
             // The stand-in decides nothing: what is missing stops the start.
             Self::Azure(deployment) => azure(deployment, reader).map_or(JudgeSetting::Embedded, JudgeSetting::Azure),
+            Self::Ollama(model) => JudgeSetting::Ollama(ollama(model, reader)),
         }
     }
 }
@@ -87,4 +94,15 @@ fn azure(deployment: String, reader: &mut Reader<'_>) -> Option<AzureConfig> {
     let api_key = reader.needed_secret("AZURE_OPENAI_API_KEY", why);
     let api_version = reader.variable("OPENAI_API_VERSION").map(str::to_owned);
     Some(AzureConfig { endpoint: endpoint?, api_key: api_key?, deployment, api_version })
+}
+
+fn ollama(model: String, reader: &mut Reader<'_>) -> OllamaConfig {
+    let host = reader.variable("OLLAMA_HOST").unwrap_or(ollama::DEFAULT_HOST).to_owned();
+    reader.check("OLLAMA_HOST", ollama::check_host(&host));
+    let api_key = if ollama::needs_key(&host) {
+        reader.needed_secret("OLLAMA_API_KEY", "needed for a judge at ollama.com")
+    } else {
+        reader.secret("OLLAMA_API_KEY")
+    };
+    OllamaConfig { host, api_key, model, window: None }
 }

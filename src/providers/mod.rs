@@ -4,14 +4,17 @@
 //!
 //! # To add a provider
 //!
-//! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]: where to post, the
-//!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
-//!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
+//! 1. Write `providers/NAME.rs`: a configuration with a `connect`, and a `Wire` for the one `Backend`: what the vendor calls
+//!    the fields that it may refuse, the body, how a reply reads, and the free call that describes the model. Retries,
+//!    waits, time-outs, redaction, learning and the usual error classes are had from there. [`azure`] shows a format used
+//!    again under other addresses, [`ollama`] one from the ground up.
 //! 2. Declare it below.
-//! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help and their
-//!    checks (`check_together`). `main.rs` warns of an open door to a paid key: it must know this one too.
+//! 3. Give it a name in `config/judge.rs` (`JudgeSetting` with `has_key`, `JudgeName`, `EXPECTED`) and a function that reads
+//!    its variables and checks them; tell of it in `config.rs`, in the help of `--judge` and below it.
 //! 4. Give it an arm in `app.rs`.
 //! 5. Name its variables in the hints of `http/problem.rs`, in `docker-compose.yml` and in README's table of judges.
+//! 6. Record its replies in `tests/wire` and play them (`testing::replay`); teach `tests/it/support` its variables, so that
+//!    its cases in `tests/cases` go through the front door.
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
@@ -21,6 +24,7 @@ mod base_url;
 mod dialect;
 mod envelope;
 pub mod estimate;
+pub mod ollama;
 pub mod openai;
 mod refusal;
 pub mod secret;

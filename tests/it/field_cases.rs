@@ -33,7 +33,7 @@ fn right(case: &str) -> Right {
         "P60" | "P69" | "P79" | "P81" => Score(0.5, 2),
         "P15" | "P110" | "P121" => Score(0.0, 1),
         "P01" | "P13" | "P19" | "P42" | "P83" => Problem(502, "judge_output_invalid", "", 2),
-        "P21" | "P26" => Problem(502, "judge_truncated", "", 2),
+        "P21" | "P25" | "P26" => Problem(502, "judge_truncated", "", 2),
         "P46" => Problem(502, "judge_refused", "", 1),
         "P48" => Problem(502, "content_filtered", "", 1),
         "P55" => Problem(422, "context_length_exceeded", "", 1),
@@ -50,7 +50,7 @@ fn right(case: &str) -> Right {
         "P59" => Elsewhere,          // below: two requests
         "P57" => Elsewhere,          // there is no memory of verdicts yet
         "P03" | "P95" => Elsewhere,  // there are no batch routes yet
-        "P23" | "P25" | "P50" | "P52" | "P63" | "P117" => Elsewhere, // its provider is not there yet
+        "P23" | "P50" | "P52" | "P63" | "P117" => Elsewhere, // its provider is not there yet
         _ => panic!("{case} has no right outcome here"),
     }
 }
@@ -93,7 +93,7 @@ async fn every_case_from_the_field_comes_out_right() {
         }
         run += 1;
     }
-    assert_eq!(run, 62);
+    assert_eq!(run, 63);
 }
 
 /// Sends a case's input to a service whose backend gives the case's replies.
@@ -155,6 +155,18 @@ fn raw_input(case: &Value) -> String {
 async fn played(id: &str) -> (Answer, Backend) {
     let cases = json_lines("tests/cases/field.jsonl");
     play(cases.iter().find(|case| case["id"] == id).unwrap()).await
+}
+
+#[tokio::test]
+async fn p25_ollama_is_asked_in_its_own_form_and_once_more_with_more_room() {
+    let (_, backend) = played("P25").await;
+    let requests = backend.requests().await;
+    assert!(requests.iter().all(|request| request.url.path() == "/api/chat"));
+    let bodies = backend.bodies().await;
+    let limits: Vec<_> = bodies.iter().map(|body| body["options"]["num_predict"].clone()).collect();
+    assert_eq!(limits, [1024, 4096]);
+    assert_eq!((&bodies[0]["stream"], &bodies[0]["truncate"]), (&json!(false), &json!(false)));
+    assert_eq!(bodies[0]["format"]["required"], json!(["verdicts"]));
 }
 
 #[tokio::test]
@@ -385,5 +397,5 @@ fn every_case_is_spoken_for() {
         .filter(|case| matches!(right(case["id"].as_str().unwrap()), Elsewhere))
         .map(|case| case["id"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(deferred, ["P03", "P23", "P25", "P50", "P52", "P57", "P59", "P63", "P95", "P99", "P100", "P117"]);
+    assert_eq!(deferred, ["P03", "P23", "P50", "P52", "P57", "P59", "P63", "P95", "P99", "P100", "P117"]);
 }

@@ -7,6 +7,7 @@ mod field_cases;
 mod golden;
 mod house;
 mod llm;
+mod ollama;
 mod openapi;
 mod operations;
 mod peers;

@@ -30,7 +30,7 @@ fn all_faults_are_reported_at_once() {
       - RECALL_PORT: unknown setting; did you mean PORT?
       - --host (RECALL_HOST): expected an IP address such as 127.0.0.1 or 0.0.0.0, found `localhost`
       - --port (PORT): expected a port from 0 to 65535, found `70000`
-      - --judge (RECALL_JUDGE): expected embedded, openai/MODEL or azure/DEPLOYMENT, found `gpt-4o`
+      - --judge (RECALL_JUDGE): expected embedded, openai/MODEL, azure/DEPLOYMENT or ollama/MODEL, found `gpt-4o`
       - --judge-timeout (RECALL_JUDGE_TIMEOUT): expected a duration from 1ms to 24h, such as 60s or 2m, found `soon`
       - --judge-attempts (RECALL_JUDGE_ATTEMPTS): expected a number from 1 to 100, found `0`
       - --body-limit (RECALL_BODY_LIMIT): expected a size from 1KiB to 4GiB, such as 32MiB, found `many`
@@ -83,6 +83,19 @@ fn a_judge_on_azure_needs_its_address_and_its_key() {
     assert!(said.contains("names the deployment `other`, but the judge is azure/my-gpt"), "{said}");
     let endpoint = ("AZURE_OPENAI_ENDPOINT", "https://n.openai.azure.com/");
     assert!(run(&["openapi"], &[judge, endpoint, ("AZURE_OPENAI_API_KEY", "k")]).status.success());
+}
+
+#[test]
+fn a_judge_in_ollama_is_found_as_ollama_finds_itself() {
+    let judge = ("RECALL_JUDGE", "ollama/hf.co/org/model:Q4_K_M");
+    assert!(run(&["openapi"], &[judge]).status.success(), "it needs nothing");
+    for host in ["0.0.0.0", "gpu-box:1234", "https://gpu-box/team", "[::]"] {
+        assert!(run(&["openapi"], &[judge, ("OLLAMA_HOST", host)]).status.success(), "{host}");
+    }
+    let said = refused(&["openapi"], &[judge, ("OLLAMA_HOST", "gpu-box:port")]);
+    assert!(said.contains("OLLAMA_HOST: the base URL is no URL (invalid port number)"), "{said}");
+    let said = refused(&["openapi"], &[judge, ("OLLAMA_HOST", "ollama.com")]);
+    assert!(said.contains("OLLAMA_API_KEY: needed for a judge at ollama.com"), "{said}");
 }
 
 #[test]

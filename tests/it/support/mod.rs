@@ -54,6 +54,7 @@ impl Service {
         let variables: &[(&str, &str)] = match provider {
             "openai" => &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", KEY)],
             "azure" => &[("AZURE_OPENAI_ENDPOINT", url), ("AZURE_OPENAI_API_KEY", KEY)],
+            "ollama" => &[("OLLAMA_HOST", url)],
             other => panic!("no provider {other}"),
         };
         let judge = format!("{provider}/m");
