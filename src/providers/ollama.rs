@@ -1,8 +1,8 @@
 //! Ollama, by its own API: the only one of its APIs that takes the size of the window.
 //!
 //! Ollama's window is small unless asked for more, and a prompt that is longer is cut without a word. So a window is
-//! asked for that holds the question (see [`room`]), cutting is forbidden where the server knows that word, and what
-//! it says that it has read is compared with what it was sent (see [`reply`]).
+//! asked for that holds the question (see `room`), cutting is forbidden where the server knows that word, and what
+//! it says that it has read is compared with what it was sent (see `reply`).
 
 mod host;
 mod reply;

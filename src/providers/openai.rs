@@ -1,6 +1,6 @@
 //! Chat completions: OpenAI, and the many servers that speak its format.
 //!
-//! Servers differ in which fields they take; what one refuses is learnt (see [`super::dialect`]).
+//! Servers differ in which fields they take; what one refuses is learnt (see `dialect`).
 
 mod completion;
 #[cfg(test)]
