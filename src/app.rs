@@ -120,6 +120,8 @@ fn judge(config: &Config, compute: &Compute) -> Result<Arc<dyn Judge>, Box<dyn s
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
         JudgeSetting::Anthropic(anthropic) => anthropic.connect(calls)?,
         JudgeSetting::Gemini(gemini) => gemini.connect(calls)?,
+        JudgeSetting::Azure(azure) => azure.connect(calls)?,
+        JudgeSetting::Ollama(ollama) => ollama.connect(calls)?,
     };
     let asking = Asking {
         repairs: config.judge_repairs,

@@ -5,7 +5,9 @@
 use super::Reader;
 use crate::providers::SetupError;
 use crate::providers::anthropic::{self, AnthropicConfig};
+use crate::providers::azure::{self, AzureConfig};
 use crate::providers::gemini::{self, GeminiConfig};
+use crate::providers::ollama::{self, OllamaConfig};
 use crate::providers::openai::{self, OpenAiConfig};
 use crate::providers::secret::Secret;
 
@@ -20,6 +22,10 @@ pub enum JudgeSetting {
     Anthropic(AnthropicConfig),
     /// A model behind Google's Gemini.
     Gemini(GeminiConfig),
+    /// A deployment on Azure.
+    Azure(AzureConfig),
+    /// A model in Ollama.
+    Ollama(OllamaConfig),
 }
 
 impl JudgeSetting {
@@ -31,6 +37,8 @@ impl JudgeSetting {
             Self::OpenAi(openai) => openai.api_key.is_some(),
             Self::Anthropic(anthropic) => anthropic.api_key.is_some(),
             Self::Gemini(gemini) => gemini.api_key.is_some(),
+            Self::Azure(_) => true,
+            Self::Ollama(ollama) => ollama.api_key.is_some(),
         }
     }
 }
@@ -42,10 +50,12 @@ pub(super) enum JudgeName {
     OpenAi(String),
     Anthropic(String),
     Gemini(String),
+    Azure(String),
+    Ollama(String),
 }
 
 /// What `--judge` may be, in words.
-pub(super) const EXPECTED: &str = "embedded, openai/MODEL, anthropic/MODEL or gemini/MODEL";
+pub(super) const EXPECTED: &str = "embedded, or openai, azure, anthropic, gemini or ollama with /MODEL";
 
 impl JudgeName {
     pub(super) fn read(text: &str) -> Option<Self> {
@@ -57,6 +67,8 @@ impl JudgeName {
             "openai" => Some(Self::OpenAi(model)),
             "anthropic" => Some(Self::Anthropic(model)),
             "gemini" => Some(Self::Gemini(model)),
+            "azure" => Some(Self::Azure(model)),
+            "ollama" => Some(Self::Ollama(model)),
             _ => None,
         }
     }
@@ -77,6 +89,9 @@ impl JudgeName {
                 let (base_url, api_key) = GEMINI.place(reader);
                 JudgeSetting::Gemini(GeminiConfig { base_url, api_key, model })
             }
+            // The stand-in decides nothing: what is missing stops the start.
+            Self::Azure(deployment) => azure(deployment, reader).map_or(JudgeSetting::Embedded, JudgeSetting::Azure),
+            Self::Ollama(model) => JudgeSetting::Ollama(ollama(model, reader)),
         }
     }
 }
@@ -126,4 +141,28 @@ impl Vendor {
         };
         (base_url, key)
     }
+}
+
+fn azure(deployment: String, reader: &mut Reader<'_>) -> Option<AzureConfig> {
+    const ENDPOINT: &str = "AZURE_OPENAI_ENDPOINT";
+    let why = "needed for a judge on Azure: the resource's address, such as https://NAME.openai.azure.com";
+    let endpoint = reader.needed(ENDPOINT, why);
+    if let Some(endpoint) = &endpoint {
+        reader.check(ENDPOINT, azure::check_endpoint(endpoint, &deployment));
+    }
+    let why = "needed for a judge on Azure: one of the resource's keys";
+    let api_key = reader.needed_secret("AZURE_OPENAI_API_KEY", why);
+    let api_version = reader.variable("OPENAI_API_VERSION").map(str::to_owned);
+    Some(AzureConfig { endpoint: endpoint?, api_key: api_key?, deployment, api_version })
+}
+
+fn ollama(model: String, reader: &mut Reader<'_>) -> OllamaConfig {
+    let host = reader.variable("OLLAMA_HOST").unwrap_or(ollama::DEFAULT_HOST).to_owned();
+    reader.check("OLLAMA_HOST", ollama::check_host(&host));
+    let api_key = if ollama::needs_key(&host) {
+        reader.needed_secret("OLLAMA_API_KEY", "needed for a judge at ollama.com")
+    } else {
+        reader.secret("OLLAMA_API_KEY")
+    };
+    OllamaConfig { host, api_key, model, window: None }
 }

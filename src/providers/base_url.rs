@@ -1,7 +1,7 @@
 //! A backend's base URL, in all the spellings that people paste.
 
-use reqwest::header::HeaderValue;
-use reqwest::{Client, Url, header};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Client, Url};
 
 use super::SetupError;
 use super::secret::Secret;
@@ -41,8 +41,35 @@ impl BaseUrl {
         self.url.query_pairs().any(|(known, _)| known == name)
     }
 
+    /// The header that lets us in, the key or what stands before the `@`, and all that must never be printed.
+    ///
+    /// # Errors
+    ///
+    /// [`SetupError::BaseUrl`] when there are both, since they travel in the same header.
+    pub(super) fn authorize(self, key: Option<Secret>) -> Result<(HeaderMap, Vec<Secret>), SetupError> {
+        let Self { url: _, basic, mut secrets } = self;
+        let mut headers = HeaderMap::new();
+        match (basic, key) {
+            (Some(_), Some(_)) => {
+                return Err(SetupError::BaseUrl(
+                    "holds a user name or password although there is an API key; only one of them can be sent"
+                        .to_owned(),
+                ));
+            }
+            (Some(basic), None) => {
+                headers.insert(AUTHORIZATION, basic);
+            }
+            (None, Some(key)) => {
+                headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+                secrets.push(key);
+            }
+            (None, None) => {}
+        }
+        Ok((headers, secrets))
+    }
+
     /// The same base with the steps of its path changed; its query stays, its fragment goes.
-    pub(super) fn with_path(&self, change: impl FnOnce(&mut Vec<&str>)) -> Url {
+    pub(super) fn with_path<'a>(&'a self, change: impl FnOnce(&mut Vec<&'a str>)) -> Url {
         let mut url = self.url.clone();
         let mut steps: Vec<&str> = self.url.path().split('/').filter(|step| !step.is_empty()).collect();
         change(&mut steps);
@@ -77,7 +104,7 @@ fn without_credentials(url: Url) -> Result<(Url, Option<HeaderValue>), SetupErro
     let fault = |error: reqwest::Error| SetupError::Client(error.without_url().to_string());
     let client = Client::builder().build().map_err(fault)?;
     let request = client.post(url).build().map_err(fault)?;
-    let basic = request.headers().get(header::AUTHORIZATION).cloned();
+    let basic = request.headers().get(AUTHORIZATION).cloned();
     Ok((request.url().clone(), basic))
 }
 

@@ -4,7 +4,8 @@
 //!
 //! # To add a provider
 //!
-//! 1. Write `providers/NAME.rs`; [`anthropic`] is the one to look at. A configuration with `connect` and a check of its
+//! 1. Write `providers/NAME.rs`; [`anthropic`] is the one to look at; [`azure`] shows a format used
+//!    again under other addresses. A configuration with `connect` and a check of its
 //!    base URL (`base_url.rs` reads it), and a type that implements `backend::Wire`: what the vendor calls the fields that
 //!    it may refuse, the body, a function that reads a reply as an answer or as a `Refusal`, and the free call that tells
 //!    of the model. `Backend` makes a [`ChatModel`] of it: retries, waits, time-outs, redaction, the usual error classes
@@ -24,6 +25,7 @@
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
 pub mod anthropic;
+pub mod azure;
 mod backend;
 mod base_url;
 mod dialect;
@@ -31,6 +33,7 @@ mod envelope;
 pub mod estimate;
 mod gate;
 pub mod gemini;
+pub mod ollama;
 pub mod openai;
 mod refusal;
 pub mod secret;
@@ -134,6 +137,8 @@ pub enum ProviderFault {
     Auth,
     /// The prompt (with the room kept for the answer) does not fit the model's window or its token allowance.
     ContextLength,
+    /// The backend read less of the prompt than it was sent, so that its answer is about something else.
+    PromptTruncated,
     /// A filter refused the prompt.
     Filtered,
     /// Name resolution, connecting, TLS, or a broken connection.

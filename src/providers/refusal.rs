@@ -118,6 +118,15 @@ impl Refusal {
         Self { fault, detail, status: None, wait: None, again, uncounted: false, said: Box::default() }
     }
 
+    /// A question of at least `prompt` tokens, which with `answer` more is over the model's window. Nothing was sent.
+    pub(super) fn over_the_window(prompt: u32, answer: u32, window: u32) -> Self {
+        let detail = format!(
+            "the prompt has at least {prompt} tokens; with {answer} for the answer it does not fit the model's window of {window}, and nothing was sent"
+        );
+        let said = Box::new(Said { window: Some(window), ..Said::default() });
+        Self { said, ..Self::without_reply(ProviderFault::ContextLength, detail, false) }
+    }
+
     /// A request of ours that cannot be written. Nothing was sent.
     pub(super) fn unwritable(error: serde_json::Error) -> Self {
         let detail = format!("our own request cannot be written as JSON: {error}");
@@ -161,6 +170,8 @@ fn class(status: u16, said: &Said) -> (ProviderFault, bool) {
         429 if said.has("capacity exceeded") => (Fault::Overloaded, true),
         429 => (Fault::RateLimited, true),
         503 | 529 => (Fault::Overloaded, true),
+        // Ollama dropped the call, as nginx would for a client that left; we are still here.
+        499 => (Fault::Other, true),
         500.. => (Fault::Other, true),
         _ => (Fault::Other, false),
     }
@@ -207,6 +218,12 @@ impl Said {
             other => other,
         };
         match outer.get("error") {
+            // Ollama hands on the whole body of the server behind it as a string. Each such string in a string takes
+            // twice the backslashes, so this ends soon.
+            Some(Value::String(inner)) if inner.trim_start().starts_with('{') => match envelope::json(inner) {
+                Some(json) => Self::from_json(&json),
+                None => Self::from_node(&Value::String(inner.clone()), true),
+            },
             Some(node) if !node.is_null() => {
                 let mut said = Self::from_node(node, true);
                 said.take_codes(outer);
@@ -507,6 +524,11 @@ mod tests {
                 r#"{"error":{"message":"too long","n_prompt_tokens":7,"n_ctx":5}}"#,
                 "too long (prompt: 7 tokens) (window: 5 tokens)",
             ),
+            (
+                r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (8889 tokens) exceeds\",\"n_ctx\":4096}}"}"#,
+                "request (8889 tokens) exceeds (window: 4096 tokens)",
+            ),
+            (r#"{"error":"{not JSON"}"#, "{not JSON"),
             (r#"{"error":{"code":7}}"#, r#"{"code":7}"#),
             (r#"{"error":null,"message":"m"}"#, "m"),
             (r#""just a string""#, "just a string"),
@@ -559,6 +581,7 @@ mod tests {
             (504, String::new(), Fault::Timeout, true),
             (529, String::new(), Fault::Overloaded, true),
             (524, String::new(), Fault::Other, true),
+            (499, String::new(), Fault::Other, true),
             (307, String::new(), Fault::Other, false),
         ] {
             let refusal = Refusal::of(&reply(status, &[], &body));

@@ -1,8 +1,11 @@
-//! What the tests of every provider work with: one question, a backend with a script, and the recorded replies.
+//! What the tests of several vendors share: a backend that speaks HTTP from a script, a question, and the recorded
+//! replies with what must come of them.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -11,13 +14,10 @@ use super::{
     AnswerSchema, ChatModel, ChatReply, ChatRequest, Ending, ProviderError, ProviderFault as Fault, Tokens, Turn,
 };
 
-/// The output limit that [`question`] asks for.
+/// The output limit of [`question`].
 pub(super) const LIMIT: u32 = 4096;
 
-/// The key that models under test hold; it must turn up in their headers and nowhere else.
-pub(super) const KEY: &str = "key-swordfish-1";
-
-/// A conversation of three turns.
+/// A short question of three turns.
 pub(super) fn question() -> ChatRequest {
     ChatRequest {
         system: "Answer in JSON.",
@@ -33,6 +33,10 @@ pub(super) fn question() -> ChatRequest {
     }
 }
 
+/// The key that test backends are asked with; it must turn up nowhere else.
+pub(super) const KEY: &str = "key-swordfish-1";
+
+/// Asks [`question`].
 pub(super) async fn ask(model: &dyn ChatModel, within: Duration) -> Result<ChatReply, ProviderError> {
     model.ask(&question(), Instant::now() + within).await
 }
@@ -47,6 +51,7 @@ impl Respond for Script {
     }
 }
 
+/// A backend that gives `replies` in turn, the last one for ever.
 pub(super) async fn backend(replies: Vec<ResponseTemplate>) -> MockServer {
     let server = MockServer::start().await;
     let script = Script(replies, AtomicUsize::new(0));
@@ -54,50 +59,19 @@ pub(super) async fn backend(replies: Vec<ResponseTemplate>) -> MockServer {
     server
 }
 
-/// The bodies that a backend was sent.
+/// The bodies that were sent.
 pub(super) async fn sent(server: &MockServer) -> Vec<Value> {
     let requests = server.received_requests().await.unwrap();
     let body = |request: &Request| serde_json::from_slice(&request.body).unwrap();
     requests.iter().map(body).collect()
 }
 
+/// A reply with this body, as JSON.
 pub(super) fn plain(status: u16, body: &str) -> ResponseTemplate {
     ResponseTemplate::new(status).set_body_raw(body.as_bytes().to_vec(), "application/json")
 }
 
-/// Replays every recorded reply of this wire format, of which there are at least `least`. `model_at` makes a model of
-/// two tries; `good` is a reply that it takes.
-pub(super) async fn replay<M: ChatModel>(
-    wire: &str,
-    least: usize,
-    good: impl Fn() -> ResponseTemplate,
-    model_at: impl Fn(&str) -> M,
-) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire");
-    let mut plays = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        // An object where the vendor has one; the other marks stand inside strings, and any text will do for those.
-        let text = text.replace("\"@VERDICTS_OBJECT@\"", &json!({"verdicts": [{"n": 1}]}).to_string());
-        let file: Value = serde_json::from_str(&text).unwrap();
-        if file["wire"] != wire {
-            continue;
-        }
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let mut replies = vec![recorded(&file)];
-        if adapts(&file) {
-            replies.push(good());
-        }
-        let server = backend(replies).await;
-        // Made before any clock starts: a client takes its time to read the machine's certificates.
-        let model = model_at(&server.uri());
-        plays.push(async move { play(&name, &file, &server, &model).await });
-    }
-    assert!(plays.len() >= least, "only {} files", plays.len());
-    futures_util::future::join_all(plays).await;
-}
-
+/// A reply as a file of `tests/wire` holds it.
 fn recorded(file: &Value) -> ResponseTemplate {
     let status = u16::try_from(file["status"].as_u64().unwrap()).unwrap();
     let body = match &file["body"] {
@@ -121,6 +95,7 @@ fn fault_of(code: &str) -> Fault {
         "upstream_overloaded" => Fault::Overloaded,
         "context_length_exceeded" => Fault::ContextLength,
         "content_filtered" => Fault::Filtered,
+        "prompt_truncated" => Fault::PromptTruncated,
         other => panic!("no fault for {other}"),
     }
 }
@@ -136,7 +111,8 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
     let expect = file["expect"].as_str().unwrap();
     let code = file["code"].as_str().unwrap_or_default();
     let within = if expect.starts_with("retry after") { Duration::from_millis(900) } else { Duration::from_secs(20) };
-    let outcome = ask(model, within).await;
+    let question = sized(file);
+    let outcome = model.ask(&question, Instant::now() + within).await;
     let bodies = sent(server).await;
 
     if adapts(file) {
@@ -144,7 +120,7 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
         assert_eq!((reply.calls, bodies.len()), (2, 2), "{name}");
         assert_ne!(bodies[0], bodies[1], "{name}");
         assert_eq!(reply.downgraded.is_some(), expect.starts_with("downgrade"), "{name}");
-        ask(model, within).await.unwrap();
+        model.ask(&question, Instant::now() + within).await.unwrap();
         assert_eq!(sent(server).await[2], bodies[1], "{name}: not remembered");
         return;
     }
@@ -155,8 +131,11 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
         assert_eq!((error.fault, error.calls), (fault_of(code), 1), "{name}");
         return;
     }
-    let is_failure = code.starts_with("upstream") || code.starts_with("context") || code == "content_filtered";
-    if expect.starts_with("retry with back-off") || (is_failure && file["status"] != 200) {
+    let is_no_answer = |code: &str| {
+        let is_refused = code == "content_filtered" && file["status"] != 200;
+        is_refused || code == "prompt_truncated" || code.starts_with("upstream") || code.starts_with("context_length")
+    };
+    if expect.starts_with("retry with back-off") || is_no_answer(code) {
         let error = outcome.unwrap_err();
         let calls = if expect.starts_with("retry") { 2 } else { 1 };
         // An outage and a wrong name share a code and differ in whether asking again can help.
@@ -202,4 +181,45 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
     }
     let reported = file["model_reported"].as_str().or(file["body"]["model"].as_str());
     assert_eq!(reply.model.as_deref(), reported.or(reply.model.as_deref()), "{name}");
+}
+
+/// [`question`], as long as the file says that the prompt was.
+fn sized(file: &Value) -> ChatRequest {
+    let mut question = question();
+    if let Some(tokens) = file["request"]["our_prompt_estimate"].as_u64() {
+        question.turns.push(Turn::User("word ".repeat(usize::try_from(tokens).unwrap())));
+    }
+    question
+}
+
+/// Replays every recorded reply of this wire format, of which there are at least `least`. `model_at` makes a model of
+/// two tries; `good` is a reply that it takes.
+pub(super) async fn replay<M: ChatModel>(
+    wire: &str,
+    least: usize,
+    good: impl Fn() -> ResponseTemplate,
+    model_at: impl Fn(&str) -> M,
+) {
+    let mut plays = Vec::new();
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        // An object where the vendor has one; the other marks stand inside strings, and any text will do for those.
+        let text = text.replace("\"@VERDICTS_OBJECT@\"", &json!({"verdicts": [{"n": 1}]}).to_string());
+        let file: Value = serde_json::from_str(&text).unwrap();
+        if file["wire"] != wire {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let mut replies = vec![recorded(&file)];
+        if adapts(&file) {
+            replies.push(good());
+        }
+        let server = backend(replies).await;
+        // Made before any clock starts: a client takes its time to read the machine's certificates.
+        let model = model_at(&server.uri());
+        plays.push(async move { play(&name, &file, &server, &model).await });
+    }
+    assert!(plays.len() >= least, "only {} files", plays.len());
+    join_all(plays).await;
 }

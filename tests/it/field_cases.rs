@@ -34,9 +34,9 @@ fn right(case: &str) -> Right {
         "P52" | "P60" | "P63" | "P69" | "P79" | "P81" => Score(0.5, 2),
         "P15" | "P110" | "P121" => Score(0.0, 1),
         "P01" | "P13" | "P19" | "P42" | "P83" => Problem(502, "judge_output_invalid", "", 2),
-        "P21" | "P23" | "P26" => Problem(502, "judge_truncated", "", 2),
+        "P21" | "P23" | "P25" | "P26" => Problem(502, "judge_truncated", "", 2),
         "P46" => Problem(502, "judge_refused", "", 1),
-        "P50" => Problem(502, "content_filtered", "", 1),
+        "P48" | "P50" => Problem(502, "content_filtered", "", 1),
         "P55" => Problem(422, "context_length_exceeded", "", 1),
         "P62" => Problem(503, "upstream_rate_limited", "", 1),
         "P65" => Problem(502, "upstream_auth", "", 1),
@@ -51,7 +51,6 @@ fn right(case: &str) -> Right {
         "P59" => Elsewhere,          // below: two requests
         "P57" => Elsewhere,          // there is no memory of verdicts yet
         "P03" | "P95" => Elsewhere,  // there are no batch routes yet
-        "P25" | "P48" => Elsewhere,  // its provider is not there yet
         _ => panic!("{case} has no right outcome here"),
     }
 }
@@ -94,7 +93,7 @@ async fn every_case_from_the_field_comes_out_right() {
         }
         run += 1;
     }
-    assert_eq!(run, 66);
+    assert_eq!(run, 68);
 }
 
 /// Sends a case's input to a service whose backend gives the case's replies.
@@ -190,6 +189,18 @@ async fn p63_the_question_and_the_answer_are_anthropics() {
 }
 
 #[tokio::test]
+async fn p25_ollama_is_asked_in_its_own_form_and_once_more_with_more_room() {
+    let (_, backend) = played("P25").await;
+    let requests = backend.requests().await;
+    assert!(requests.iter().all(|request| request.url.path() == "/api/chat"));
+    let bodies = backend.bodies().await;
+    let limits: Vec<_> = bodies.iter().map(|body| body["options"]["num_predict"].clone()).collect();
+    assert_eq!(limits, [1024, 4096]);
+    assert_eq!((&bodies[0]["stream"], &bodies[0]["truncate"]), (&json!(false), &json!(false)));
+    assert_eq!(bodies[0]["format"]["required"], json!(["verdicts"]));
+}
+
+#[tokio::test]
 async fn p26_says_that_the_budget_went_to_reasoning_and_which_setting_raises_it() {
     let (answer, _) = played("P26").await;
     let body = answer.problem(502, "judge_truncated");
@@ -238,6 +249,16 @@ async fn p52_an_empty_reply_is_asked_about_and_one_that_stays_empty_is_an_error(
     let (answer, backend) = play(&case).await;
     answer.problem(502, "judge_empty");
     assert_eq!(backend.calls().await, 2);
+}
+
+#[tokio::test]
+async fn p48_azure_is_asked_at_its_own_address_with_its_own_header() {
+    let (answer, backend) = played("P48").await;
+    assert!(answer.text().contains("the backend answered 400: filtered"), "{}", answer.text());
+    let request = &backend.requests().await[0];
+    assert_eq!((request.url.path(), request.url.query()), ("/openai/v1/chat/completions", None));
+    assert_eq!(request.headers["api-key"], KEY);
+    assert!(!request.headers.contains_key("authorization"));
 }
 
 #[tokio::test]
@@ -467,5 +488,5 @@ fn every_case_is_spoken_for() {
         .filter(|case| matches!(right(case["id"].as_str().unwrap()), Elsewhere))
         .map(|case| case["id"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(deferred, ["P03", "P25", "P48", "P57", "P59", "P95", "P99", "P100"]);
+    assert_eq!(deferred, ["P03", "P57", "P59", "P95", "P99", "P100"]);
 }

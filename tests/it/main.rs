@@ -9,6 +9,7 @@ mod golden;
 mod herd;
 mod house;
 mod llm;
+mod ollama;
 mod openapi;
 mod operations;
 mod peers;

@@ -146,7 +146,7 @@ fn every_server_that_is_named_can_be_set() {
         let (_, config) = Config::from_parts(&["--judge", judge], &variables).unwrap();
         assert!(App::new(&config).is_ok(), "{row}");
     }
-    assert!(rows.len() >= 8, "{rows:?}");
+    assert!(rows.len() >= 9, "{rows:?}");
 }
 
 // ---- programs

@@ -55,6 +55,8 @@ impl Service {
             "openai" => &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", KEY)],
             "anthropic" => &[("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)],
             "gemini" => &[("GEMINI_BASE_URL", url), ("GEMINI_API_KEY", KEY)],
+            "azure" => &[("AZURE_OPENAI_ENDPOINT", url), ("AZURE_OPENAI_API_KEY", KEY)],
+            "ollama" => &[("OLLAMA_HOST", url)],
             other => panic!("no provider {other}"),
         };
         let judge = format!("{provider}/m");
