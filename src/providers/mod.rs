@@ -5,8 +5,8 @@
 //! # To add a provider
 //!
 //! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]: where to post, the
-//!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
-//!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
+//!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, the gate, time-outs,
+//!    redaction and the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
 //! 2. Declare it below.
 //! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help and their
 //!    checks (`check_together`). `main.rs` warns of an open door to a paid key: it must know this one too.
