@@ -4,12 +4,11 @@
 //!
 //! # To add a provider
 //!
-//! 1. Write `providers/NAME.rs`; [`anthropic`] is the one to look at; [`azure`] shows a format used
-//!    again under other addresses. A configuration with `connect` and a check of its
-//!    base URL (`base_url.rs` reads it), and a type that implements `backend::Wire`: what the vendor calls the fields that
-//!    it may refuse, the body, a function that reads a reply as an answer or as a `Refusal`, and the free call that tells
-//!    of the model. `Backend` makes a [`ChatModel`] of it: retries, waits, time-outs, redaction, the usual error classes
-//!    and learning from refusals are had. What a vendor's errors say in words of their own goes into `refusal.rs`,
+//! 1. Write `providers/NAME.rs`; [`anthropic`] is the one to look at, and [`azure`] shows a format used again under other
+//!    addresses. A configuration with `connect` and a check of its base URL (`base_url.rs` reads it), and a type that
+//!    implements `backend::Wire`: what the vendor calls the fields that it may refuse, the body, a function that reads a
+//!    reply as an answer or as a `Refusal`, and the free call that tells of the model. `Backend` makes a [`ChatModel`] of
+//!    it: retries, waits, the gate, time-outs, redaction, the usual error classes and learning from refusals are had. What a vendor's errors say in words of their own goes into `refusal.rs`,
 //!    `wait.rs` and `window.rs`, since gateways pass them on. Declare the file below.
 //! 2. Test it in `providers/NAME/tests.rs` with what `testing.rs` has. Its `replay` plays each `tests/wire/*.json` whose
 //!    `wire` is NAME.

@@ -135,6 +135,7 @@ impl Outcome {
         self.calls.iter().filter(|call| call.status != StatusCode::OK).count()
     }
 
+    #[expect(clippy::print_stdout, reason = "figures for whoever asks with --nocapture")]
     fn report(&self, name: &str) {
         println!(
             "{name}: {} of {} samples scored in {:.1?} with {} calls, {} of them refused",
