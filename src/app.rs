@@ -23,7 +23,7 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// The longest that one call to the judge's backend may take.
     pub judge_timeout: Duration,
-    /// Samples judged at once.
+    /// Calls to the judge's backend in flight at once.
     pub judge_concurrency: usize,
     /// Requests that may wait.
     pub queue: usize,
@@ -117,6 +117,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         repairs: config.judge_repairs,
         output_ceiling: config.judge_max_output_tokens,
         seed: config.judge_seed,
+        window: config.judge_context_window,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
     Ok(Box::new(ChatJudge::new(model, slots, asking)))

@@ -19,7 +19,7 @@
 //!
 //! `POST /recall/llm`: [`http`]'s layers → `http/body.rs` (bytes) → `http/extract.rs` (fields, every fault at once) →
 //! `http/recall_llm.rs` (the handler) → [`recall::llm`] (cut → judge → check → score) → `recall/claims.rs` →
-//! `judge/embedded` or `judge/chat.rs` → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
+//! `judge/embedded` or `judge/chat.rs` (votes → windows → round) → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
 //! `judge/reply` → `recall/evidence` → [`recall::Recall`] → the answer. Whatever fails turns round once, in
 //! `http/problem.rs`.
 //!

@@ -15,8 +15,9 @@ use serde::Serialize;
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use super::answer::UsageBody;
 use crate::compute::Uncomputed;
-use crate::recall::judge::{JudgeError, JudgeFault};
+use crate::recall::judge::{JudgeError, JudgeFault, Usage};
 
 /// Defines [`Code`] and its table in one place.
 macro_rules! codes {
@@ -183,6 +184,8 @@ pub struct Problem {
     pub retry_after: Option<Duration>,
     /// Can sending the same again help?
     pub retryable: bool,
+    /// What the judge's backend was paid before it failed; `None` when it was not asked. Boxed: most problems have none.
+    pub usage: Option<Box<UsageBody>>,
 }
 
 impl Problem {
@@ -196,6 +199,7 @@ impl Problem {
             errors: Vec::new(),
             retry_after: None,
             retryable: code.is_retryable(),
+            usage: None,
         }
     }
 
@@ -203,6 +207,12 @@ impl Problem {
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         Self { hint: Some(hint), ..self }
+    }
+
+    /// The same problem with what the judge's backend was paid for it.
+    #[must_use]
+    pub fn having_spent(self, usage: Usage) -> Self {
+        Self { usage: (usage.judge_calls > 0).then(|| Box::new(usage.into())), ..self }
     }
 
     /// A body that is understood but cannot be scored.
@@ -247,6 +257,10 @@ pub struct ProblemBody {
     pub retryable: bool,
     /// The request's id, as in the header `x-request-id` and in the log.
     pub request_id: String,
+    /// What the judge's backend was asked and paid before it failed. Absent when it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub usage: Option<UsageBody>,
 }
 
 impl IntoResponse for Problem {
@@ -278,6 +292,7 @@ pub async fn render(request: Request, next: Next) -> Response {
         errors: problem.errors,
         retryable,
         request_id: request_id.to_owned(),
+        usage: problem.usage.map(|usage| *usage),
     };
     let written = Json(body).into_response().into_body();
     parts.headers.remove(header::CONTENT_LENGTH);
@@ -334,13 +349,13 @@ impl From<JudgeError> for Problem {
         if code == Code::Internal {
             // The text of a bug is for the log; the caller gets no internals.
             tracing::error!(detail = error.detail, "a judge broke its contract");
-            return Self::new(code, "The service failed on this request.");
+            return Self::new(code, "The service failed on this request.").having_spent(error.usage);
         }
         let may_pass = error.fault == JudgeFault::UpstreamFailing;
         Self {
             retry_after: error.retry_after,
             retryable: may_pass || code.is_retryable(),
-            ..Self::new(code, error.detail)
+            ..Self::new(code, error.detail).having_spent(error.usage)
         }
     }
 }

@@ -6,18 +6,18 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
-use super::answer::{CutOffRecall, WarningBody};
+use super::answer::{CutOffRecall, UsageBody, WarningBody};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
 use super::problem::{Problem, ProblemBody};
 use super::work::{json, work};
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
-use crate::recall::judge::{JudgeInfo, Usage};
+use crate::recall::judge::{JudgeInfo, Votes};
 use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
 
 /// What this route takes beside the sample's fields.
-pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "k"] };
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "votes", "k"] };
 
 /// One sample: a question, what was retrieved for it, and the answer it should have led to.
 #[derive(ToSchema)]
@@ -41,6 +41,10 @@ pub struct RecallLlmRequest {
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
+    /// Judge this often and decide each claim by the majority; a tie is not attributed. The embedded judge always says the
+    /// same, so it is asked once.
+    #[schema(minimum = 1, maximum = 9, default = 1)]
+    pub votes: Option<u8>,
     /// Report recall within the first k contexts too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
 }
@@ -104,6 +108,10 @@ pub struct ClaimVerdictBody {
     /// The judge's quotes, each looked up in the contexts by code. A quote that is found proves that the words stand
     /// there, not that they support the claim.
     pub evidence: Vec<EvidenceBody>,
+    /// The share of the votes that say so. Absent when there was to be one vote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.5, maximum = 1, nullable = false)]
+    pub agreement: Option<f64>,
 }
 
 /// A quote and where it stands.
@@ -159,26 +167,12 @@ pub struct JudgeBody {
     /// Name and version of the rules that cut the reference; null when you sent the claims.
     #[schema(required = true)]
     pub splitter: Option<&'static str>,
-}
-
-/// What an answer cost. A count that the backend did not report is null.
-#[derive(Serialize, ToSchema)]
-#[schema(as = JudgeUsage)]
-pub struct UsageBody {
-    /// Calls sent to the backend, retries and repairs included.
-    pub judge_calls: u64,
-    /// Tokens of the prompts, cached ones included.
+    /// The sampling seed asked for; further votes count on from it. Null for the embedded judge.
     #[schema(required = true)]
-    pub input_tokens: Option<u64>,
-    /// The part of `input_tokens` that the backend had cached.
-    #[schema(required = true)]
-    pub cached_input_tokens: Option<u64>,
-    /// Tokens of the replies, reasoning included.
-    #[schema(required = true)]
-    pub output_tokens: Option<u64>,
-    /// The part of `output_tokens` that was reasoning.
-    #[schema(required = true)]
-    pub reasoning_tokens: Option<u64>,
+    pub seed: Option<i64>,
+    /// In how many windows the contexts were read: 1 as a whole, more when they did not fit the model's window at once.
+    #[schema(minimum = 1)]
+    pub windows: usize,
 }
 
 fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
@@ -188,7 +182,8 @@ fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Proble
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
     let evidence = fields.choice("evidence", EVIDENCE_RULES).unwrap_or_default();
-    let options = LlmOptions { evidence, cut_offs: fields.cut_offs() };
+    let votes = fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new).unwrap_or(Votes::ONE);
+    let options = LlmOptions { votes, evidence, cut_offs: fields.cut_offs() };
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
@@ -248,7 +243,7 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -258,7 +253,7 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -271,13 +266,13 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
 pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
     let size = bytes.len();
     let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&bytes)).await?;
-    let judged = llm::judge(sample, app.judge(), deadline).await?;
-    let weight = judged.weight();
+    let judged = llm::judge(sample, &options, app.judge(), deadline).await?;
+    let (weight, usage) = (judged.weight(), judged.usage());
     let check = move |stop: &Stop| {
         let scored = judged.check(&options, stop)?;
         json(&RecallLlmAnswer::new(id, scored))
     };
-    work(app.checks(), size.max(weight), deadline, check).await
+    work(app.checks(), size.max(weight), deadline, check).await.map_err(|problem| problem.having_spent(usage))
 }
 
 impl RecallLlmAnswer {
@@ -290,7 +285,7 @@ impl RecallLlmAnswer {
             total: scored.recall.total(),
             verdicts: scored.verdicts.map(ClaimVerdictBody::from).into_vec(),
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
-            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter),
+            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter, scored.windows),
             usage: scored.usage.into(),
             cached: false,
             warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
@@ -305,6 +300,7 @@ impl From<ClaimVerdict> for ClaimVerdictBody {
             attributed: verdict.attributed,
             reason: verdict.reason,
             evidence: verdict.evidence.into_iter().map(EvidenceBody::from).collect(),
+            agreement: verdict.agreement,
         }
     }
 }
@@ -327,15 +323,8 @@ impl From<Evidence> for EvidenceBody {
 }
 
 impl JudgeBody {
-    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>) -> Self {
-        let JudgeInfo { provider, model, prompt, prompt_sha256 } = info;
-        Self { provider, model, model_reported, prompt, prompt_sha256, splitter }
-    }
-}
-
-impl From<Usage> for UsageBody {
-    fn from(usage: Usage) -> Self {
-        let Usage { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens } = usage;
-        Self { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>, windows: usize) -> Self {
+        let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, seed, windows }
     }
 }

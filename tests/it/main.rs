@@ -15,3 +15,5 @@ mod properties;
 mod readme;
 mod settings;
 mod support;
+mod votes;
+mod windows;
