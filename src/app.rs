@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::compute::Compute;
 use crate::config::{Config, JudgeSetting};
+use crate::judge::atomic::AtomicSplitter;
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
 use crate::providers::ChatModel;
 use crate::providers::openai::{OpenAi, OpenAiConfig};
 use crate::providers::transport::CallPolicy;
-use crate::recall::judge::Judge;
+use crate::recall::judge::{Judge, Splitter};
 use crate::slots::Slots;
 
 /// The limits in force.
@@ -35,6 +36,7 @@ pub struct App(Arc<Parts>);
 
 struct Parts {
     judge: Box<dyn Judge>,
+    splitter: Option<Box<dyn Splitter>>,
     compute: Compute,
     checks: Compute,
     limits: Limits,
@@ -49,7 +51,7 @@ impl App {
     /// When the judge's backend cannot be used as set: a base URL that is none, a key that no header can hold.
     pub fn new(config: &Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let compute = Compute::new(config.queue);
-        let judge = judge(config, &compute)?;
+        let (judge, splitter) = judge(config, &compute)?;
         let limits = Limits {
             body: config.body_limit,
             request_timeout: config.request_timeout,
@@ -59,6 +61,7 @@ impl App {
         };
         Ok(Self(Arc::new(Parts {
             judge,
+            splitter,
             compute,
             checks: Compute::new(config.queue),
             limits,
@@ -70,6 +73,12 @@ impl App {
     #[must_use]
     pub fn judge(&self) -> &dyn Judge {
         self.0.judge.as_ref()
+    }
+
+    /// Who cuts references into atomic claims; `None` where there is no model to do it.
+    #[must_use]
+    pub fn splitter(&self) -> Option<&dyn Splitter> {
+        self.0.splitter.as_deref()
     }
 
     /// Where long computation runs.
@@ -103,9 +112,12 @@ impl App {
     }
 }
 
-fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
+/// Who decides on claims, and who cuts them.
+type Deciders = (Box<dyn Judge>, Option<Box<dyn Splitter>>);
+
+fn judge(config: &Config, compute: &Compute) -> Result<Deciders, Box<dyn std::error::Error + Send + Sync>> {
     let model: Arc<dyn ChatModel> = match &config.judge {
-        JudgeSetting::Embedded => return Ok(Box::new(EmbeddedJudge::new(compute.clone()))),
+        JudgeSetting::Embedded => return Ok((Box::new(EmbeddedJudge::new(compute.clone())), None)),
         JudgeSetting::OpenAi { model } => Arc::new(OpenAi::new(OpenAiConfig {
             base_url: config.openai_base_url.clone(),
             api_key: config.openai_api_key.clone(),
@@ -120,5 +132,6 @@ fn judge(config: &Config, compute: &Compute) -> Result<Box<dyn Judge>, Box<dyn s
         window: config.judge_context_window,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
-    Ok(Box::new(ChatJudge::new(model, slots, asking)))
+    let splitter = AtomicSplitter::new(Arc::clone(&model), slots.clone(), asking);
+    Ok((Box::new(ChatJudge::new(model, slots, asking)), Some(Box::new(splitter))))
 }

@@ -27,7 +27,8 @@
 //!
 //! A string measure's formula: `recall/similarity/NAME.rs`. Which retrieved context wins a tie (under Jaro-Winkler as under
 //! any measure), and what a threshold means: `recall/nonllm.rs`. A rule for cutting sentences: `recall/claims`. The question put to a
-//! model: `judge/prompt.rs`. What of its answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
+//! model: `judge/prompt.rs`. How a model cuts sentences further, and what is held against it: `judge/atomic`. What fits a
+//! window: `judge/windows/plan.rs`. What of a model's answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
 //! An error code: the table in `http/problem.rs`. A setting: `config.rs`.
 
 pub mod app;

@@ -13,11 +13,11 @@ use super::problem::{Problem, ProblemBody};
 use super::work::{json, work};
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
-use crate::recall::judge::{JudgeInfo, Votes};
+use crate::recall::judge::{JudgeInfo, SplitterInfo, Votes};
 use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
 
 /// What this route takes beside the sample's fields.
-pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "votes", "k"] };
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["split", "evidence", "votes", "k"] };
 
 /// One sample: a question, what was retrieved for it, and the answer it should have led to.
 #[derive(ToSchema)]
@@ -38,6 +38,9 @@ pub struct RecallLlmRequest {
     /// Your own claims, used as they are; then `reference` is not read. At least one, none blank.
     #[schema(min_items = 1)]
     pub reference_claims: Option<Vec<String>>,
+    /// How the reference is cut into claims. Not read when you send `reference_claims`.
+    #[schema(default = "sentence")]
+    pub split: Option<SplitBody>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
@@ -48,6 +51,20 @@ pub struct RecallLlmRequest {
     /// Report recall within the first k contexts too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
 }
+
+/// How a reference is cut into claims.
+#[derive(Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(as = Split)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitBody {
+    /// By this service: every sentence, list item or table row is a claim.
+    Sentence,
+    /// Each sentence further by the judge's model, in a call of its own that sees neither question nor contexts. A claim
+    /// holds nothing that the reference does not; a sentence that the model cannot cut so stays whole. Needs a model.
+    Atomic,
+}
+
+const SPLITS: &[(&str, SplitBody)] = &[("sentence", SplitBody::Sentence), ("atomic", SplitBody::Atomic)];
 
 /// What an attributed claim is worth when none of the judge's quotes stands in a context.
 #[derive(ToSchema)]
@@ -164,9 +181,12 @@ pub struct JudgeBody {
     /// SHA-256 of its fixed part.
     #[schema(required = true)]
     pub prompt_sha256: Option<String>,
-    /// Name and version of the rules that cut the reference; null when you sent the claims.
+    /// Name and version of what cut the reference; null when you sent the claims.
     #[schema(required = true)]
     pub splitter: Option<&'static str>,
+    /// SHA-256 of the fixed part of its question; null for the service's own rules.
+    #[schema(required = true)]
+    pub splitter_sha256: Option<String>,
     /// The sampling seed asked for; further votes count on from it. Null for the embedded judge.
     #[schema(required = true)]
     pub seed: Option<i64>,
@@ -175,19 +195,34 @@ pub struct JudgeBody {
     pub windows: usize,
 }
 
-fn read(body: &[u8]) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+/// A request, read.
+struct Asked {
+    id: Option<SampleId>,
+    sample: LlmSample,
+    options: LlmOptions,
+    split: SplitBody,
+}
+
+fn read(body: &[u8], can_split: bool) -> Result<Asked, Problem> {
     let mut fields = Fields::parse(body, &ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
+    let split = fields.choice("split", SPLITS).unwrap_or(SplitBody::Sentence);
+    if split == SplitBody::Atomic && !can_split {
+        fields.fault(
+            "/split",
+            "`atomic` needs a model to cut with, and the judge in force is the embedded one; see --judge",
+        );
+    }
     let evidence = fields.choice("evidence", EVIDENCE_RULES).unwrap_or_default();
     let votes = fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new).unwrap_or(Votes::ONE);
     let options = LlmOptions { votes, evidence, cut_offs: fields.cut_offs() };
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
-    fields.finish(sample.map(|sample| (id, sample, options)))
+    fields.finish(sample.map(|sample| Asked { id, sample, options, split }))
 }
 
 fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
@@ -243,7 +278,7 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -253,7 +288,7 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -265,8 +300,11 @@ fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
 )]
 pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
     let size = bytes.len();
-    let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&bytes)).await?;
-    let judged = llm::judge(sample, &options, app.judge(), deadline).await?;
+    let can_split = app.splitter().is_some();
+    let asked = work(app.compute(), size, deadline, move |_| read(&bytes, can_split)).await?;
+    let Asked { id, sample, options, split } = asked;
+    let splitter = app.splitter().filter(|_| split == SplitBody::Atomic);
+    let judged = llm::judge(sample, &options, app.judge(), splitter, deadline).await?;
     let (weight, usage) = (judged.weight(), judged.usage());
     let check = move |stop: &Stop| {
         let scored = judged.check(&options, stop)?;
@@ -323,8 +361,10 @@ impl From<Evidence> for EvidenceBody {
 }
 
 impl JudgeBody {
-    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>, windows: usize) -> Self {
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<SplitterInfo>, windows: usize) -> Self {
         let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
-        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, seed, windows }
+        let (splitter, splitter_sha256) = splitter.map(|SplitterInfo { name, sha256 }| (name, sha256)).unzip();
+        let splitter_sha256 = splitter_sha256.flatten();
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, splitter_sha256, seed, windows }
     }
 }

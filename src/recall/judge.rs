@@ -199,6 +199,26 @@ pub struct Judgement {
     pub warnings: Vec<Warning>,
 }
 
+/// What cut a reference into claims, as it stands in every receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitterInfo {
+    /// Name and version.
+    pub name: &'static str,
+    /// SHA-256 of its prompt's fixed part in lower-case hex; `None` for rules that ask nobody.
+    pub sha256: Option<String>,
+}
+
+/// The claims that sentences were cut into, and what that cost.
+#[derive(Debug, Clone)]
+pub struct Cut {
+    /// The claims of all sentences, in order; at least one of each.
+    pub claims: Units<String>,
+    /// What the cut cost.
+    pub usage: Usage,
+    /// What the reader of the score should know about how the answer was had.
+    pub warnings: Vec<Warning>,
+}
+
 /// Who decides: the part of an answer's receipt that does not change from call to call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeInfo {
@@ -355,4 +375,15 @@ pub trait Judge: Send + Sync {
         votes: Votes,
         deadline: Instant,
     ) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
+}
+
+/// Who cuts the sentences of a reference further, into atomic claims.
+///
+/// Sees the sentences and nothing else, neither question nor contexts, so two retrievers are held to the same claims.
+pub trait Splitter: Send + Sync {
+    /// Who this is.
+    fn info(&self) -> &SplitterInfo;
+
+    /// Cuts every one of `sentences` before `deadline`.
+    fn split(&self, sentences: Arc<Units<String>>, deadline: Instant) -> BoxFuture<'_, Result<Cut, JudgeError>>;
 }

@@ -1,7 +1,8 @@
 //! Recall of claims: the share of a reference's claims that a judge attributes to the retrieved contexts.
 //!
 //! Semantics of Ragas' `ContextRecall` (`attributed / all claims`), with one difference on purpose: the claims are cut
-//! here, before the judge is asked, so a judge can change neither their number nor their words.
+//! here, before the judge is asked, so a judge can change neither their number nor their words. Where a model cuts them, it
+//! does so in a step of its own that sees neither question nor contexts.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
 use super::judge::{
-    Ballot, Decision, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Votes, Warning,
+    Ballot, Cut, Decision, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Splitter, SplitterInfo,
+    Usage, Verdict, Votes, Warning,
 };
 use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 
@@ -17,7 +19,7 @@ use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     claims: Units<String>,
-    splitter: Option<&'static str>,
+    splitter: Option<SplitterInfo>,
 }
 
 impl Reference {
@@ -33,7 +35,10 @@ impl Reference {
     #[must_use]
     pub fn cut(reference: &str) -> Option<Self> {
         let claims = claims::cut(reference).into_iter().map(str::to_owned).collect();
-        Some(Self { claims: Units::new(claims)?, splitter: Some(claims::SPLITTER) })
+        Some(Self {
+            claims: Units::new(claims)?,
+            splitter: Some(SplitterInfo { name: claims::SPLITTER, sha256: None }),
+        })
     }
 
     /// Takes the caller's own claims as they are.
@@ -137,7 +142,7 @@ pub struct LlmRecall {
     /// The model's name as the backend reported it.
     pub model_reported: Option<String>,
     /// What cut the reference; `None` when the caller gave the claims.
-    pub splitter: Option<&'static str>,
+    pub splitter: Option<SplitterInfo>,
     /// In how many windows the contexts were read; 1 when they were read as a whole.
     pub windows: usize,
     /// What it cost.
@@ -152,12 +157,13 @@ pub struct Judged {
     question: Arc<Question>,
     judgement: Judgement,
     judge: JudgeInfo,
-    splitter: Option<&'static str>,
+    splitter: Option<SplitterInfo>,
 }
 
 /// Has one sample judged. What remains is [`Judged::check`], which needs no judge and no waiting.
 ///
-/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody.
+/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody. With a `splitter` the
+/// sentences of the reference are cut further, but for claims that the caller gave.
 ///
 /// # Errors
 ///
@@ -166,16 +172,38 @@ pub async fn judge(
     sample: LlmSample,
     options: &LlmOptions,
     judge: &dyn Judge,
+    splitter: Option<&dyn Splitter>,
     deadline: Instant,
 ) -> Result<Judged, JudgeError> {
-    let Reference { claims, splitter } = sample.reference;
-    let question = Arc::new(Question { user_input: sample.user_input, contexts: sample.retrieved_contexts, claims });
-    let judgement = if question.passages().next().is_some() {
-        judge.judge(Arc::clone(&question), options.votes, deadline).await?
-    } else {
-        nothing_retrieved(&question)?
-    };
+    let LlmSample { user_input, reference, retrieved_contexts: contexts } = sample;
+    if contexts.iter().all(|context| context.trim().is_empty()) {
+        let Reference { claims, splitter } = reference;
+        let question = Arc::new(Question { user_input, contexts, claims });
+        let judgement = nothing_retrieved(&question)?;
+        return Ok(Judged { question, judgement, judge: judge.info().clone(), splitter });
+    }
+    let (Reference { claims, splitter }, usage, mut warnings) = cut(reference, splitter, deadline).await?;
+    let question = Arc::new(Question { user_input, contexts, claims });
+    let judged = judge.judge(Arc::clone(&question), options.votes, deadline).await;
+    let mut judgement = judged.map_err(|error| error.having_spent(usage))?;
+    judgement.usage = judgement.usage.plus(usage);
+    judgement.warnings.retain(|warning| !warnings.contains(warning));
+    warnings.append(&mut judgement.warnings);
+    judgement.warnings = warnings;
     Ok(Judged { question, judgement, judge: judge.info().clone(), splitter })
+}
+
+/// Has the sentences of a reference cut further, at a cost. Depends on the sentences and on who the splitter is alone.
+async fn cut(
+    reference: Reference,
+    splitter: Option<&dyn Splitter>,
+    deadline: Instant,
+) -> Result<(Reference, Usage, Vec<Warning>), JudgeError> {
+    let (Some(splitter), true) = (splitter, reference.splitter.is_some()) else {
+        return Ok((reference, Usage::NOTHING, Vec::new()));
+    };
+    let Cut { claims, usage, warnings } = splitter.split(Arc::new(reference.claims), deadline).await?;
+    Ok((Reference { claims, splitter: Some(splitter.info().clone()) }, usage, warnings))
 }
 
 impl Judged {
