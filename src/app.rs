@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use crate::compute::Compute;
 use crate::config::{Config, JudgeSetting};
+use crate::judge::atomic::AtomicSplitter;
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
+use crate::providers::ollama::OllamaConfig;
 use crate::providers::transport::CallPolicy;
-use crate::recall::judge::Judge;
+use crate::recall::judge::{Judge, Splitter};
 use crate::slots::Slots;
 use crate::standing::Standing;
 
@@ -22,7 +24,7 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// The longest that one call to the judge's backend may take.
     pub judge_timeout: Duration,
-    /// Samples judged at once.
+    /// Calls to the judge's backend in flight at once.
     pub judge_concurrency: usize,
     /// Requests that may wait.
     pub queue: usize,
@@ -37,6 +39,7 @@ pub struct App(Arc<Parts>);
 struct Parts {
     judge: Arc<dyn Judge>,
     standing: Arc<Standing>,
+    splitter: Option<Box<dyn Splitter>>,
     compute: Compute,
     checks: Compute,
     limits: Limits,
@@ -51,7 +54,7 @@ impl App {
     /// When the judge's backend cannot be used as set: a base URL that is none, a key that no header can hold.
     pub fn new(config: &Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let compute = Compute::new(config.queue);
-        let judge = judge(config, &compute)?;
+        let (judge, splitter) = judge(config, &compute)?;
         let limits = Limits {
             body: config.body_limit,
             request_timeout: config.request_timeout,
@@ -63,6 +66,7 @@ impl App {
         Ok(Self(Arc::new(Parts {
             standing: Arc::new(Standing::of(Arc::clone(&judge))),
             judge,
+            splitter,
             compute,
             checks: Compute::new(config.queue),
             limits,
@@ -80,6 +84,12 @@ impl App {
     #[must_use]
     pub fn standing(&self) -> Arc<Standing> {
         Arc::clone(&self.0.standing)
+    }
+
+    /// Who cuts references into atomic claims; `None` where there is no model to do it.
+    #[must_use]
+    pub fn splitter(&self) -> Option<&dyn Splitter> {
+        self.0.splitter.as_deref()
     }
 
     /// Where long computation runs.
@@ -113,21 +123,28 @@ impl App {
     }
 }
 
-fn judge(config: &Config, compute: &Compute) -> Result<Arc<dyn Judge>, Box<dyn std::error::Error + Send + Sync>> {
+/// Who decides on claims, and who cuts them.
+type Deciders = (Arc<dyn Judge>, Option<Box<dyn Splitter>>);
+
+fn judge(config: &Config, compute: &Compute) -> Result<Deciders, Box<dyn std::error::Error + Send + Sync>> {
     let calls = CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts };
     let model = match config.judge.clone() {
-        JudgeSetting::Embedded => return Ok(Arc::new(EmbeddedJudge::new(compute.clone()))),
+        JudgeSetting::Embedded => return Ok((Arc::new(EmbeddedJudge::new(compute.clone())), None)),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
         JudgeSetting::Anthropic(anthropic) => anthropic.connect(calls)?,
         JudgeSetting::Gemini(gemini) => gemini.connect(calls)?,
         JudgeSetting::Azure(azure) => azure.connect(calls)?,
-        JudgeSetting::Ollama(ollama) => ollama.connect(calls)?,
+        JudgeSetting::Ollama(ollama) => {
+            OllamaConfig { window: config.judge_context_window, ..ollama }.connect(calls)?
+        }
     };
     let asking = Asking {
         repairs: config.judge_repairs,
         output_ceiling: config.judge_max_output_tokens,
         seed: config.judge_seed,
+        window: config.judge_context_window,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
-    Ok(Arc::new(ChatJudge::new(model, slots, asking)))
+    let splitter = AtomicSplitter::new(Arc::clone(&model), slots.clone(), asking);
+    Ok((Arc::new(ChatJudge::new(model, slots, asking)), Some(Box::new(splitter))))
 }

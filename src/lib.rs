@@ -21,7 +21,7 @@
 //!
 //! `POST /recall/llm`: [`http`]'s layers → `http/body.rs` (bytes) → `http/extract.rs` (fields, every fault at once) →
 //! `http/recall_llm.rs` (the handler) → [`recall::llm`] (cut → judge → check → score) → `recall/claims.rs` →
-//! `judge/embedded` or `judge/chat.rs` → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
+//! `judge/embedded` or `judge/chat.rs` (votes → windows → round) → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
 //! `judge/reply` → `recall/evidence` → [`recall::Recall`] → the answer. Whatever fails turns round once, in
 //! `http/problem.rs`.
 //!
@@ -29,7 +29,8 @@
 //!
 //! A string measure's formula: `recall/similarity/NAME.rs`. Which retrieved context wins a tie (under Jaro-Winkler as under
 //! any measure), and what a threshold means: `recall/nonllm.rs`. A rule for cutting sentences: `recall/claims`. The question put to a
-//! model: `judge/prompt.rs`. What of its answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
+//! model: `judge/prompt.rs`. How a model cuts sentences further, and what is held against it: `judge/atomic`. What fits a
+//! window: `judge/windows/plan.rs`. What of a model's answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
 //! An error code: the table in `http/problem.rs`. A setting: `config.rs`.
 
 pub mod app;

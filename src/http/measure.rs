@@ -23,7 +23,7 @@ pub(super) trait Measure: 'static {
     type Options: Clone + Default + Send + Sync + 'static;
 
     /// Reads the options; what is left out is as in `defaults`.
-    fn options(fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options;
+    fn options(app: &App, fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options;
 
     /// Scores one sample, a JSON object whose options default to `options`.
     fn score(

@@ -101,7 +101,7 @@ impl Measure for RecallId {
     const ROUTE: Route = ROUTE;
     type Options = Vec<NonZeroUsize>;
 
-    fn options(fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options {
+    fn options(_: &App, fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options {
         fields.cut_offs(defaults)
     }
 

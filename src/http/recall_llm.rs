@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
-use super::answer::{CutOffRecall, WarningBody};
+use super::answer::{CutOffRecall, UsageBody, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
@@ -18,11 +18,11 @@ use super::problem::{Problem, ProblemBody};
 use super::work::work;
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
-use crate::recall::judge::{JudgeInfo, Usage};
+use crate::recall::judge::{JudgeInfo, SplitterInfo, Votes};
 use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
 
 /// What this route takes beside the sample's fields.
-pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "k"] };
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["split", "evidence", "votes", "k"] };
 
 /// One sample: a question, what was retrieved for it, and the answer it should have led to.
 #[derive(ToSchema)]
@@ -43,12 +43,34 @@ pub struct RecallLlmRequest {
     /// Your own claims, used as they are; then `reference` is not read. At least one, none blank.
     #[schema(min_items = 1)]
     pub reference_claims: Option<Vec<String>>,
+    /// How the reference is cut into claims. Not read when you send `reference_claims`.
+    #[schema(default = "sentence")]
+    pub split: Option<SplitBody>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
+    /// Judge this often and decide each claim by the majority; a tie is not attributed. The embedded judge always says the
+    /// same, so it is asked once.
+    #[schema(minimum = 1, maximum = 9, default = 1)]
+    pub votes: Option<u8>,
     /// Report recall within the first k contexts too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
 }
+
+/// How a reference is cut into claims.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ToSchema)]
+#[schema(as = Split)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitBody {
+    /// By this service: every sentence, list item or table row is a claim.
+    #[default]
+    Sentence,
+    /// Each sentence further by the judge's model, in a call of its own that sees neither question nor contexts. A claim
+    /// holds nothing that the reference does not; a sentence that the model cannot cut so stays whole. Needs a model.
+    Atomic,
+}
+
+const SPLITS: &[(&str, SplitBody)] = &[("sentence", SplitBody::Sentence), ("atomic", SplitBody::Atomic)];
 
 /// What an attributed claim is worth when none of the judge's quotes stands in a context.
 #[derive(ToSchema)]
@@ -109,6 +131,10 @@ pub struct ClaimVerdictBody {
     /// The judge's quotes, each looked up in the contexts by code. A quote that is found proves that the words stand
     /// there, not that they support the claim.
     pub evidence: Vec<EvidenceBody>,
+    /// The share of the votes that say so. Absent when there was to be one vote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.5, maximum = 1, nullable = false)]
+    pub agreement: Option<f64>,
 }
 
 /// A quote and where it stands.
@@ -161,42 +187,45 @@ pub struct JudgeBody {
     /// SHA-256 of its fixed part.
     #[schema(required = true)]
     pub prompt_sha256: Option<String>,
-    /// Name and version of the rules that cut the reference; null when you sent the claims.
+    /// Name and version of what cut the reference; null when you sent the claims.
     #[schema(required = true)]
     pub splitter: Option<&'static str>,
+    /// SHA-256 of the fixed part of its question; null for the service's own rules.
+    #[schema(required = true)]
+    pub splitter_sha256: Option<String>,
+    /// The sampling seed asked for; further votes count on from it. Null for the embedded judge.
+    #[schema(required = true)]
+    pub seed: Option<i64>,
+    /// In how many windows the contexts were read: 1 as a whole, more when they did not fit the model's window at once.
+    #[schema(minimum = 1)]
+    pub windows: usize,
 }
 
-/// What an answer cost. A count that the backend did not report is null.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = JudgeUsage)]
-pub struct UsageBody {
-    /// Calls sent to the backend, retries and repairs included.
-    pub judge_calls: u64,
-    /// Tokens of the prompts, cached ones included.
-    #[schema(required = true)]
-    pub input_tokens: Option<u64>,
-    /// The part of `input_tokens` that the backend had cached.
-    #[schema(required = true)]
-    pub cached_input_tokens: Option<u64>,
-    /// Tokens of the replies, reasoning included.
-    #[schema(required = true)]
-    pub output_tokens: Option<u64>,
-    /// The part of `output_tokens` that was reasoning.
-    #[schema(required = true)]
-    pub reasoning_tokens: Option<u64>,
+/// A request, read.
+struct Asked {
+    id: Option<SampleId>,
+    sample: LlmSample,
+    options: RecallLlmOptions,
 }
 
-fn read(body: &[u8], defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+/// How to cut and how to score.
+#[derive(Clone, Default)]
+pub(super) struct RecallLlmOptions {
+    scoring: LlmOptions,
+    split: SplitBody,
+}
+
+fn read(app: &App, body: &[u8], defaults: &RecallLlmOptions) -> Result<Asked, Problem> {
     let mut fields = Fields::parse(body, &RecallLlm::ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
-    let options = RecallLlm::options(&mut fields, defaults);
+    let options = RecallLlm::options(app, &mut fields, defaults);
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
-    fields.finish(sample.map(|sample| (id, sample, options)))
+    fields.finish(sample.map(|sample| Asked { id, sample, options }))
 }
 
 fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
@@ -223,27 +252,40 @@ pub(super) enum RecallLlm {}
 
 impl Measure for RecallLlm {
     const ROUTE: Route = ROUTE;
-    type Options = LlmOptions;
+    type Options = RecallLlmOptions;
 
-    fn options(fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
-        LlmOptions {
-            evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(defaults.evidence),
-            cut_offs: fields.cut_offs(&defaults.cut_offs),
+    fn options(app: &App, fields: &mut Fields<'_>, defaults: &RecallLlmOptions) -> RecallLlmOptions {
+        let split = fields.choice("split", SPLITS).unwrap_or(defaults.split);
+        if split == SplitBody::Atomic && app.splitter().is_none() {
+            fields.fault(
+                "/split",
+                "`atomic` needs a model to cut with, and the judge in force is the embedded one; see --judge",
+            );
         }
+        let LlmOptions { votes, evidence, cut_offs } = &defaults.scoring;
+        let asked = fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new);
+        let scoring = LlmOptions {
+            votes: asked.unwrap_or(*votes),
+            evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(*evidence),
+            cut_offs: fields.cut_offs(cut_offs),
+        };
+        RecallLlmOptions { scoring, split }
     }
 
-    async fn score(app: &App, sample: Bytes, options: &LlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &RecallLlmOptions, deadline: Instant) -> Result<Scored, Problem> {
         let size = sample.len();
-        let defaults = options.clone();
-        let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&sample, &defaults)).await?;
-        let judged = llm::judge(sample, app.judge(), deadline).await?;
-        let weight = judged.weight();
+        let (reader, defaults) = (app.clone(), options.clone());
+        let asked = work(app.compute(), size, deadline, move |_| read(&reader, &sample, &defaults)).await?;
+        let Asked { id, sample, options: RecallLlmOptions { scoring, split } } = asked;
+        let splitter = app.splitter().filter(|_| split == SplitBody::Atomic);
+        let judged = llm::judge(sample, &scoring, app.judge(), splitter, deadline).await?;
+        let (weight, spent) = (judged.weight(), judged.usage());
         let check = move |stop: &Stop| {
-            let scored = judged.check(&options, stop)?;
+            let scored = judged.check(&scoring, stop)?;
             let (recall, usage) = (scored.recall, scored.usage);
             Scored::new(id.clone(), &RecallLlmAnswer::new(id, scored), recall, usage)
         };
-        work(app.checks(), size.max(weight), deadline, check).await
+        work(app.checks(), size.max(weight), deadline, check).await.map_err(|problem| problem.having_spent(spent))
     }
 
     fn at_once(app: &App) -> usize {
@@ -285,7 +327,7 @@ impl Measure for RecallLlm {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -295,7 +337,7 @@ impl Measure for RecallLlm {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -306,7 +348,7 @@ impl Measure for RecallLlm {
     )
 )]
 pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
-    Ok(RecallLlm::score(&app, bytes, &LlmOptions::default(), deadline).await?.into_response())
+    Ok(RecallLlm::score(&app, bytes, &RecallLlmOptions::default(), deadline).await?.into_response())
 }
 
 /// Many samples for `/recall/llm`, and options for those that have none of their own.
@@ -319,6 +361,12 @@ pub struct RecallLlmBatchRequest {
     /// Give lines in the order of the samples. A JSON answer always is.
     #[schema(default = false)]
     pub ordered: Option<bool>,
+    /// How the references are cut into claims.
+    #[schema(default = "sentence")]
+    pub split: Option<SplitBody>,
+    /// How often each judge is asked; the majority decides on each claim.
+    #[schema(minimum = 1, maximum = 9, default = 1)]
+    pub votes: Option<u8>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
@@ -360,7 +408,7 @@ pub struct RecallLlmBatchRequest {
                           "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                         { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                     ],
-                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                     "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                     "cached": false, "warnings": [] } },
                 { "index": 1, "id": "q-2", "status": "failed", "error": { "type": "about:blank", "title": "Unprocessable Entity", "status": 422, "code": "invalid_input",
@@ -394,7 +442,7 @@ impl RecallLlmAnswer {
             total: scored.recall.total(),
             verdicts: scored.verdicts.map(ClaimVerdictBody::from).into_vec(),
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
-            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter),
+            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter, scored.windows),
             usage: scored.usage.into(),
             cached: false,
             warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
@@ -409,6 +457,7 @@ impl From<ClaimVerdict> for ClaimVerdictBody {
             attributed: verdict.attributed,
             reason: verdict.reason,
             evidence: verdict.evidence.into_iter().map(EvidenceBody::from).collect(),
+            agreement: verdict.agreement,
         }
     }
 }
@@ -431,15 +480,10 @@ impl From<Evidence> for EvidenceBody {
 }
 
 impl JudgeBody {
-    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>) -> Self {
-        let JudgeInfo { provider, model, prompt, prompt_sha256 } = info;
-        Self { provider, model, model_reported, prompt, prompt_sha256, splitter }
-    }
-}
-
-impl From<Usage> for UsageBody {
-    fn from(usage: Usage) -> Self {
-        let Usage { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens } = usage;
-        Self { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<SplitterInfo>, windows: usize) -> Self {
+        let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
+        let (splitter, splitter_sha256) = splitter.map(|SplitterInfo { name, sha256 }| (name, sha256)).unzip();
+        let splitter_sha256 = splitter_sha256.flatten();
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, splitter_sha256, seed, windows }
     }
 }

@@ -128,7 +128,7 @@ fn read(body: &[u8], defaults: &NonLlmOptions) -> Result<(Option<SampleId>, Cont
     let retrieved = fields.required_texts("retrieved_contexts");
     let reference = fields.required_texts("reference_contexts");
     let reference = reference.and_then(|list| fields.not_empty("reference_contexts", list));
-    let options = RecallNonLlm::options(&mut fields, defaults);
+    let options = options(&mut fields, defaults);
     let contexts = retrieved.zip(reference).map(|(retrieved, reference)| (id, (retrieved, reference, options)));
     fields.finish(contexts)
 }
@@ -140,13 +140,8 @@ impl Measure for RecallNonLlm {
     const ROUTE: Route = ROUTE;
     type Options = NonLlmOptions;
 
-    fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
-        let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
-        NonLlmOptions {
-            distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
-            threshold: threshold(fields).unwrap_or(defaults.threshold),
-            cut_offs: fields.cut_offs(&defaults.cut_offs),
-        }
+    fn options(_: &App, fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
+        options(fields, defaults)
     }
 
     async fn score(app: &App, sample: Bytes, options: &NonLlmOptions, deadline: Instant) -> Result<Scored, Problem> {
@@ -164,6 +159,15 @@ impl Measure for RecallNonLlm {
 
     fn at_once(_: &App) -> usize {
         cores()
+    }
+}
+
+fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
+    let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
+    NonLlmOptions {
+        distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
+        threshold: threshold(fields).unwrap_or(defaults.threshold),
+        cut_offs: fields.cut_offs(&defaults.cut_offs),
     }
 }
 

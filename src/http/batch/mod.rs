@@ -35,9 +35,9 @@ pub(super) async fn batch<M: Measure>(app: App, request: Request) -> Result<Resp
             let deadline = Instant::now() + app.limits().request_timeout;
             body::refuse_query(request.uri().query())?;
             let bytes = body::read_whole(request, app.limits().body, deadline).await?;
-            Source::listed::<M>(bytes)?
+            Source::listed::<M>(&app, bytes)?
         }
-        Form::Lines => Source::streamed::<M>(request, app.limits())?,
+        Form::Lines => Source::streamed::<M>(&app, request)?,
     };
     let Envelope { options, ordered } = envelope;
     // A JSON answer is one list in input order; lines leave as they are done unless order is asked for.

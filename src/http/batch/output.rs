@@ -11,11 +11,11 @@ use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
+use super::super::answer::UsageBody;
 use super::super::body::Form;
 use super::super::extract::SampleId;
 use super::super::measure::Scored;
 use super::super::problem::{Problem, ProblemBody};
-use super::super::recall_llm::UsageBody;
 use super::run::{Done, Run};
 use crate::recall::Recall;
 use crate::recall::judge::Usage;

@@ -19,14 +19,14 @@ const KANA_REACH: usize = 12;
 
 /// A segment read into units.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(in crate::judge) struct Reading {
     folded: Vec<char>,
-    pub(super) tokens: Vec<Token>,
+    pub(in crate::judge) tokens: Vec<Token>,
 }
 
 impl Reading {
     /// `token` as it was written, folded but neither lower-cased nor stemmed.
-    pub(super) fn written(&self, token: &Token) -> String {
+    pub(in crate::judge) fn written(&self, token: &Token) -> String {
         let letters = self.folded.get(token.place.clone());
         letters.unwrap_or_default().iter().collect()
     }
@@ -34,11 +34,11 @@ impl Reading {
 
 /// One unit of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
+pub(in crate::judge) struct Token {
     /// What is compared: a folded stem, a number's canonical form, or a pair of characters. Empty for a negator.
-    pub(super) key: String,
+    pub(in crate::judge) key: String,
     /// What kind of unit this is.
-    pub(super) kind: Kind,
+    pub(in crate::judge) kind: Kind,
     /// Does a negator stand near?
     pub(super) negated: bool,
     place: Range<usize>,
@@ -46,7 +46,7 @@ pub(super) struct Token {
 
 /// The kinds of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::judge) enum Kind {
     /// A word of a script that writes gaps between words.
     Word,
     /// A number, however it was written.
@@ -59,7 +59,7 @@ pub(super) enum Kind {
 
 /// Brings the many ways to encode a text to one: compatibility forms, accents, pointing, joiners, quotation marks.
 /// Keeps letter case, since names are read off it.
-pub(super) fn fold(text: &str) -> Cow<'_, str> {
+pub(in crate::judge) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -98,7 +98,7 @@ pub(super) fn essence(text: &str) -> impl Iterator<Item = char> + '_ {
 }
 
 /// Reads the units of one segment.
-pub(super) fn read(segment: &str) -> Reading {
+pub(in crate::judge) fn read(segment: &str) -> Reading {
     let folded: Vec<char> = fold(segment).chars().collect();
     let mut reader = Reader { chars: &folded, tokens: Vec::new() };
     let mut at = 0;
@@ -127,7 +127,7 @@ fn run_length(chars: &[char], belongs: impl Fn(char) -> bool) -> usize {
 }
 
 /// Letters of scripts that write no gaps between words, or (Hangul) glue endings to them.
-fn is_dense(c: char) -> bool {
+pub(in crate::judge) fn is_dense(c: char) -> bool {
     matches!(c,
         '\u{E01}'..='\u{E4E}'        // Thai
         | '\u{E81}'..='\u{ECE}'      // Lao
