@@ -199,6 +199,7 @@ async fn cut(
     splitter: Option<&dyn Splitter>,
     deadline: Instant,
 ) -> Result<(Reference, Usage, Vec<Warning>), JudgeError> {
+    // Claims that nothing cut are the caller's own.
     let (Some(splitter), true) = (splitter, reference.splitter.is_some()) else {
         return Ok((reference, Usage::NOTHING, Vec::new()));
     };
