@@ -5,6 +5,7 @@ mod judge;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::providers::secret::Secret;
 use crate::recall::similarity::nearest;
 
 /// What the process was asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+#[derive(Debug, Clone, PartialEq, Subcommand)]
 pub enum Task {
     /// Serve (the default)
     Serve,
@@ -26,6 +27,52 @@ pub enum Task {
     Openapi,
     /// Ask a running service whether it is alive; exit 0 if so, 1 if not
     Healthcheck,
+    /// Score a file in this process, without a server; exit 0 passed, 1 below the gate, 2 too little was scored
+    Score(Score),
+}
+
+/// A file to score, and the gate that it has to pass.
+#[derive(Debug, Clone, PartialEq, clap::Args)]
+pub struct Score {
+    /// By which measure
+    pub route: ScoreRoute,
+    /// The samples: one JSON object a line, or what POST …/batch takes if the name ends in .json
+    pub file: PathBuf,
+    /// Where the results go, a line for each sample [default: standard output]
+    #[arg(long, short)]
+    pub output: Option<PathBuf>,
+    /// Exit with 1 when the mean is below this
+    #[arg(long, value_name = "MEAN", value_parser = share)]
+    pub fail_under: Option<f64>,
+    /// Exit with 2 when more samples than this could not be scored
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub max_failed: u64,
+    /// An option of the measure, such as threshold=0.8 or k=1,3; may be repeated
+    #[arg(long = "option", short = 'O', value_name = "NAME=VALUE")]
+    pub options: Vec<String>,
+}
+
+/// The measures by their routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ScoreRoute {
+    /// Claims, by a judge
+    Llm,
+    /// Contexts, by string similarity
+    Nonllm,
+    /// Ids
+    Id,
+}
+
+impl ScoreRoute {
+    /// The path of its single route.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Llm => "/recall/llm",
+            Self::Nonllm => "/recall/nonllm",
+            Self::Id => "/recall/id",
+        }
+    }
 }
 
 /// The form of the log.
@@ -88,6 +135,9 @@ impl fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 const DEFAULT_FILTER: &str = "info";
+
+/// Beside results and a progress bar, only what is wrong is worth a line.
+const QUIET_FILTER: &str = "warn";
 
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = AFTER_HELP)]
@@ -205,11 +255,12 @@ impl Config {
     }
 
     fn of(cli: Cli, variables: &[(String, String)]) -> Result<(Task, Self), Faults> {
-        let task = cli.task.unwrap_or(Task::Serve);
-        Self::check(&cli, variables).map(|config| (task, config))
+        let task = cli.task.clone().unwrap_or(Task::Serve);
+        let filter = if matches!(task, Task::Score(_)) { QUIET_FILTER } else { DEFAULT_FILTER };
+        Self::check(&cli, variables, filter).map(|config| (task, config))
     }
 
-    fn check(cli: &Cli, variables: &[(String, String)]) -> Result<Self, Faults> {
+    fn check(cli: &Cli, variables: &[(String, String)], filter: &str) -> Result<Self, Faults> {
         let command = Cli::command();
         let mut reader = Reader { command: &command, variables, faults: Vec::new() };
         reader.refuse_unknown();
@@ -255,7 +306,7 @@ impl Config {
                 |text| text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()),
             ),
             log: reader.read("log", &cli.log, "text or json", log_form),
-            log_filter: reader.log_filter(),
+            log_filter: reader.log_filter(filter),
         };
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
     }
@@ -304,8 +355,8 @@ impl Reader<'_> {
         })
     }
 
-    fn log_filter(&mut self) -> String {
-        let filter = self.variable("RUST_LOG").unwrap_or(DEFAULT_FILTER).to_owned();
+    fn log_filter(&mut self, default: &str) -> String {
+        let filter = self.variable("RUST_LOG").unwrap_or(default).to_owned();
         if let Err(error) = EnvFilter::try_new(&filter) {
             self.faults.push(format!("RUST_LOG: expected a filter such as info or context_recall=debug: {error}"));
         }
@@ -421,6 +472,11 @@ fn parse<T: FromStr>(text: &str) -> Option<T> {
 
 fn within<T: FromStr + PartialOrd>(text: &str, least: T, most: T) -> Option<T> {
     text.parse().ok().filter(|number| (least..=most).contains(number))
+}
+
+/// A share as an argument of `score`.
+fn share(text: &str) -> Result<f64, &'static str> {
+    within(text, 0.0, 1.0).ok_or("expected a number from 0 to 1")
 }
 
 fn duration(text: &str) -> Option<Duration> {

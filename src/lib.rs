@@ -15,6 +15,7 @@
 //! | [`spool`] | a queue that takes in everything, beyond a little memory on disk | nothing of ours |
 //! | [`slots`], [`compute`] | bounded places to work in, and computation off the async threads | the `Stop` flag of `recall` |
 //! | [`standing`] | can the judge be used? asked seldom, for `/readyz` | `recall` |
+//! | [`score`] | a file scored in this process, for CI | `app`, `config`, `http` |
 //! | [`telemetry`] | the log | `config` |
 //!
 //! # One request, walked
@@ -40,6 +41,7 @@ pub mod http;
 pub mod judge;
 pub mod providers;
 pub mod recall;
+pub mod score;
 pub mod slots;
 pub mod spool;
 pub mod standing;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use context_recall::app::App;
 use context_recall::config::{Config, Task};
+use context_recall::score::{self, Verdict};
 use context_recall::{http, telemetry};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +18,7 @@ const HEALTHCHECK: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // The log may not have started, so the last word goes to standard error as it is.
             let _ = writeln!(std::io::stderr(), "context-recall: {error}");
@@ -26,18 +27,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Failure> {
+fn run() -> Result<ExitCode, Failure> {
     let (task, config) = Config::load()?;
     match task {
-        Task::Openapi => Ok(std::io::stdout().write_all(http::spec()?.as_bytes())?),
+        Task::Openapi => std::io::stdout().write_all(http::spec()?.as_bytes())?,
         Task::Healthcheck => {
-            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(healthcheck(&config))
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(healthcheck(&config))?;
+        }
+        Task::Score(task) => {
+            telemetry::start(&config)?;
+            let app = App::new(&config)?;
+            let running = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            let verdict = running.block_on(score::score(app, &task)).unwrap_or_else(|error| {
+                let _ = writeln!(std::io::stderr(), "context-recall: {error}");
+                Verdict::Unmeasured
+            });
+            return Ok(ExitCode::from(verdict.code()));
         }
         Task::Serve => {
             telemetry::start(&config)?;
-            tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(&config))
+            tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(&config))?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve(config: &Config) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ mod answer;
 pub mod batch;
 mod body;
 pub mod extract;
+pub mod in_process;
 mod invalid_json;
 mod layers;
 mod measure;

@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("config.rs", &["providers", "recall"]),
     ("config", &["providers"]),
     ("standing.rs", &["recall"]),
+    ("score.rs", &["app", "config", "http"]),
     ("telemetry.rs", &["config"]),
     ("judge", &["recall", "providers", "slots", "compute"]),
     ("http", &["recall", "compute", "app", "spool"]),

@@ -18,6 +18,7 @@ mod problems;
 mod properties;
 mod readiness;
 mod readme;
+mod score;
 mod settings;
 mod support;
 mod votes;
