@@ -15,6 +15,7 @@ mod openapi;
 mod operations;
 mod peers;
 mod problems;
+mod prompt_cost;
 mod properties;
 mod readiness;
 mod readme;
