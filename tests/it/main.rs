@@ -8,6 +8,7 @@ mod delivery;
 mod field_cases;
 mod golden;
 mod herd;
+mod hostile_replies;
 mod house;
 mod llm;
 mod ollama;
