@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::support::project;
+use crate::support::{json_lines, project};
 
 #[path = "../fuzz/reading.rs"]
 mod reading;
@@ -215,5 +215,15 @@ proptest! {
             let verdicts = read(&reply, asked, &given).map(|reading| reading.entries).unwrap_or_default();
             prop_assert!(verdicts.is_empty(), "{verdicts:?} from {reply}");
         }
+    }
+}
+
+/// The reading of every planted text as a whole reply.
+#[test]
+fn planted_texts_are_read_as_any_reply_must_be() {
+    for case in json_lines("tests/cases/planted.jsonl") {
+        let plant = case["text"].as_str().unwrap();
+        reading::holds(plant, plant);
+        reading::holds("", plant);
     }
 }

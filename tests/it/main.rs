@@ -15,6 +15,7 @@ mod ollama;
 mod openapi;
 mod operations;
 mod peers;
+mod planted;
 mod problems;
 mod prompt_cost;
 mod properties;
