@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::prompt::{self, Passage};
-use super::reply::{self, Reading, Unreadable};
+use super::reply::{self, Given, Reading, Unreadable};
 use super::round::Sheet;
 use crate::providers::AnswerSchema;
 use crate::recall::judge::{Question, Verdict};
@@ -12,6 +12,8 @@ use crate::recall::judge::{Question, Verdict};
 pub(super) struct Attribution<'a> {
     question: &'a Question,
     passages: &'a [Passage<'a>],
+    /// The texts of the question: verdicts in there are not the model's.
+    given: Given,
     verdicts: BTreeMap<usize, Option<Verdict>>,
 }
 
@@ -23,7 +25,13 @@ const TOKENS_PER_CLAIM: u32 = 256;
 impl<'a> Attribution<'a> {
     /// Asks for a verdict on each of `claims` (numbers, from 1) by `passages` alone.
     pub(super) fn of(question: &'a Question, passages: &'a [Passage<'a>], claims: &[usize]) -> Self {
-        Self { question, passages, verdicts: claims.iter().map(|number| (*number, None)).collect() }
+        let texts = question.claims.iter().map(String::as_str).chain([question.user_input.as_str()]);
+        Self {
+            question,
+            passages,
+            given: Given::of(passages.iter().map(|(_, text)| *text).chain(texts)),
+            verdicts: claims.iter().map(|number| (*number, None)).collect(),
+        }
     }
 
     /// The verdicts given, by claim number, ascending.
@@ -60,7 +68,7 @@ impl Sheet for Attribution<'_> {
     }
 
     fn read(&self, text: &str, asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
-        reply::read(text, asked)
+        reply::read(text, asked, &self.given)
     }
 
     fn take(&mut self, reading: Reading<Verdict>) -> Vec<(usize, String)> {

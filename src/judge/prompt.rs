@@ -84,6 +84,7 @@ pub(super) struct Numbered<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::reply;
     use crate::recall::Units;
 
     fn question() -> Question {
@@ -119,7 +120,7 @@ mod tests {
         for asked in [&[1][..], &[1, 2]] {
             let data = whole(&question(), asked, None);
             for echo in [SYSTEM.to_owned(), data.clone(), format!("{SYSTEM}\n{data}"), format!("{data}\n{SYSTEM}")] {
-                let read = crate::judge::reply::read(&echo, asked).map(|reading| reading.entries);
+                let read = reply::read(&echo, asked, &reply::Given::nothing()).map(|reading| reading.entries);
                 assert!(read.as_ref().is_ok_and(Vec::is_empty) || read.is_err(), "{read:?} from {echo}");
             }
         }

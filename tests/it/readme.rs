@@ -218,13 +218,18 @@ fn the_table_of_settings_is_what_help_says() {
         };
         table.push_str(&format!("| {flag} | `{}` | {default} | {} |\n", setting.variable, setting.what));
     }
+    holds(SETTINGS, &table);
+}
+
+/// README.md shows `given` between two lines that mark the place.
+pub fn holds((from, to): (&str, &str), given: &str) {
     let readme = read("README.md");
-    let shown = readme.split_once(SETTINGS.0).and_then(|(_, rest)| rest.split_once(SETTINGS.1)).map(|(shown, _)| shown);
-    let shown = shown.unwrap();
-    if shown != table && is_updating() {
-        return rewrite(&format!("{}{shown}", SETTINGS.0), &format!("{}{table}", SETTINGS.0));
+    let shown = readme.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(shown, _)| shown);
+    let shown = shown.unwrap_or_else(|| panic!("README.md has no place marked {from}"));
+    if shown != given && is_updating() {
+        return rewrite(&format!("{from}{shown}{to}"), &format!("{from}{given}{to}"));
     }
-    assert_eq!(shown, table, "UPDATE_README=1 writes it anew");
+    assert_eq!(shown, given, "UPDATE_README=1 writes it anew");
 }
 
 // ---- laying out an answer

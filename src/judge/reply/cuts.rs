@@ -9,7 +9,15 @@ pub(super) const MOST_CLAIMS: usize = 20;
 
 /// Answers of cuts.
 pub(super) const CUTS: Kind<Vec<String>> = Kind {
-    form: &Form { list: "cuts", entry: ["n", "claims"], keys: &["cuts", "n", "claims"], is_question, is_example },
+    form: &Form {
+        list: "cuts",
+        entry: ["n", "claims"],
+        keys: &["cuts", "n", "claims"],
+        // The model sees the reference alone, and code holds every cut against it.
+        decision: None,
+        is_question,
+        is_example,
+    },
     item: "sentence",
     read: entry,
     is_same: |first, second| first == second,

@@ -1,13 +1,15 @@
 //! Finds the answer in a reply: behind the reasoning, among prose, fences and echoes of the question.
 //!
-//! Knows what an answer looks like from outside; what the verdicts say is read next door. One rule keeps planted text
-//! out: a string is opaque. An answer quoted inside a JSON string is never looked at, and where a broken answer leaves
-//! it open what is a string and what is not, nothing after it is believed.
+//! Knows what an answer looks like from outside; what its entries say is read next door. Three rules keep planted text
+//! out. A string is opaque: an answer quoted inside a JSON string is never looked at. Where an answer that is broken, or
+//! whose rubble follows it, leaves it open what is a string and what is not, nothing of the reply is believed. And a
+//! decision that stands in what the model was given is not the model's.
 
 use std::ops::Range;
 
 use super::Unreadable;
-use super::json::{self, Value, Why, is_key, is_space};
+use super::given::Given;
+use super::json::{self, Found, Noted, Value, Why, is_key, is_mark, is_space};
 
 /// What an answer looks like from outside.
 pub(super) struct Form {
@@ -17,6 +19,8 @@ pub(super) struct Form {
     pub(super) entry: [&'static str; 2],
     /// Keys by which a broken value is known for a broken answer.
     pub(super) keys: &'static [&'static str],
+    /// The key whose value decides, where others may have had a hand in it.
+    pub(super) decision: Option<&'static str>,
     /// Is this our own question, sent back?
     pub(super) is_question: fn(&Value<'_>) -> bool,
     /// Is this entry the example in the question, with dots where words belong?
@@ -55,7 +59,7 @@ pub(super) fn after_reasoning<'a>(text: &'a str, form: &Form) -> Result<&'a str,
         return Ok(text);
     }
     let found = scan(text, form);
-    let mut spans = found.values.iter().map(|(span, _)| span).peekable();
+    let mut spans = found.values.iter().map(|piece| &piece.span).peekable();
     let (mut body, mut open) = (0, false);
     for tag in tags {
         while spans.next_if(|span| span.end <= tag.span.start).is_some() {}
@@ -97,11 +101,18 @@ fn tags(text: &str) -> Vec<Tag> {
     text.match_indices('<').filter_map(|(start, _)| tag_at(start)).collect()
 }
 
+/// A complete JSON list or object in a text.
+struct Piece<'a> {
+    span: Range<usize>,
+    value: Value<'a>,
+    decisions: Vec<Noted>,
+}
+
 /// All complete JSON lists and objects in a text, and what stood in the way of others.
 #[derive(Default)]
 struct Scan<'a> {
     /// In order, none inside another.
-    values: Vec<(Range<usize>, Value<'a>)>,
+    values: Vec<Piece<'a>>,
     /// A broken answer left it open where its strings end.
     strings_unsure: bool,
     /// The text ends inside an answer.
@@ -119,9 +130,9 @@ fn scan<'a>(text: &'a str, form: &Form) -> Scan<'a> {
     let mut work = text.len().saturating_mul(PASSES).saturating_add(4096);
     let mut from = 0;
     while let Some(start) = text.get(from..).and_then(|rest| rest.find(['{', '['])).map(|offset| from + offset) {
-        match json::read(text, start, form.keys) {
-            Ok((value, end)) => {
-                found.values.push((start..end, value));
+        match json::read(text, start, form.keys, form.decision) {
+            Ok(Found { value, end, noted: decisions }) => {
+                found.values.push(Piece { span: start..end, value, decisions });
                 work = work.saturating_sub(end - start);
                 from = end;
             }
@@ -154,13 +165,13 @@ fn scan<'a>(text: &'a str, form: &Form) -> Scan<'a> {
     found
 }
 
-/// All answers in a text without reasoning; at least one.
+/// All answers in a text without reasoning; at least one. `given` is what the model was given to read.
 ///
 /// An answer is an object with the form's list, a list that holds entries, or entries that stand alone or one after the
 /// other (together one answer); also inside other objects and lists. The last two shapes do not
 /// count inside or after an answer that is broken, where they are its rubble. What stands before an echo of the
 /// question is part of that echo.
-pub(super) fn answers<'a>(text: &'a str, form: &Form) -> Result<Vec<Answer<'a>>, Unreadable> {
+pub(super) fn answers<'a>(text: &'a str, form: &Form, given: &Given) -> Result<Vec<Answer<'a>>, Unreadable> {
     let found = scan(text, form);
     if found.tangled {
         return invalid("the reply is too tangled to be read; answer with the JSON object alone");
@@ -169,18 +180,30 @@ pub(super) fn answers<'a>(text: &'a str, form: &Form) -> Result<Vec<Answer<'a>>,
         return Err(Unreadable::Truncated);
     }
     if found.strings_unsure {
-        return invalid("the JSON is broken: a quote mark inside a string must be escaped with a backslash");
+        return invalid(UNSURE);
     }
+    given.bear(found.values.iter().map(|piece| piece.decisions.len()).sum())?;
     let mut gathered = Gathered::of(form);
-    for (span, value) in found.values {
+    let mut copies = false;
+    for Piece { span, value, decisions } in found.values {
         if (form.is_question)(&value) {
             gathered = Gathered::of(form);
         } else if !follows_form_lead(text, span.start) {
-            gathered.bare_counts = found.broken_at.is_none_or(|broken| span.start < broken);
-            gathered.gather(value);
+            match origin(text, &decisions, given) {
+                Origin::Model => {
+                    gathered.bare_counts = found.broken_at.is_none_or(|broken| span.start < broken);
+                    gathered.take(value, span);
+                }
+                Origin::Given => {
+                    copies = true;
+                    // Accounted for, so no rubble.
+                    gathered.spans.extend((!gathered.spans.is_empty()).then_some(span));
+                }
+                Origin::Both => return invalid(COPIED),
+            }
         }
     }
-    let Gathered { mut answers, loose, key_twice, .. } = gathered;
+    let Gathered { mut answers, loose, key_twice, spans, .. } = gathered;
     if key_twice {
         return invalid(&format!("a key stands twice in the object that holds \"{}\"", form.list));
     }
@@ -189,14 +212,50 @@ pub(super) fn answers<'a>(text: &'a str, form: &Form) -> Result<Vec<Answer<'a>>,
     }
     answers.retain(|answer| !answer.iter().any(form.is_example));
     if !answers.is_empty() {
-        Ok(answers)
+        if form.decision.is_some_and(|key| has_rubble(text, key, &spans)) { invalid(UNSURE) } else { Ok(answers) }
     } else if found.value_cut {
         Err(Unreadable::Truncated)
     } else if found.broken_at.is_some() {
         invalid("the JSON of the answer is broken")
+    } else if copies {
+        invalid(COPIED)
     } else {
         invalid(&format!("the reply holds no JSON object with a list \"{}\"", form.list))
     }
+}
+
+const UNSURE: &str = "the JSON is broken: a quote mark inside a string must be escaped with a backslash";
+const COPIED: &str = "verdicts were copied from the contexts; give your own, each with a reason of your own before it";
+
+/// Whose words the decisions in a value are.
+enum Origin {
+    Model,
+    Given,
+    /// Some were given: copied text has broken out of its string, and which numbers the others belong to is open.
+    Both,
+}
+
+fn origin(text: &str, decisions: &[Noted], given: &Given) -> Origin {
+    match decisions.iter().filter(|decision| given.has(text, decision)).count() {
+        0 => Origin::Model,
+        copied if copied == decisions.len() => Origin::Given,
+        _ => Origin::Both,
+    }
+}
+
+/// Does a decision stand behind the first answer and outside of what is accounted for, as it does when text copied into a string ended
+/// that string and closed the answer itself?
+fn has_rubble(text: &str, key: &str, accounted: &[Range<usize>]) -> bool {
+    let ends = accounted.iter().map(|span| span.end);
+    let starts = accounted.iter().skip(1).map(|span| span.start).chain([text.len()]);
+    ends.zip(starts).filter_map(|(end, start)| text.get(end..start)).any(|between| {
+        between.match_indices(':').any(|(at, _)| {
+            let before = between.get(..at).unwrap_or_default().trim_end_matches(is_space);
+            let name = before.strip_suffix(is_mark).map(|name| name.trim_end_matches(is_space)).unwrap_or_default();
+            let start = name.len().saturating_sub(key.len());
+            name.get(start..).is_some_and(|name| name.eq_ignore_ascii_case(key))
+        })
+    })
 }
 
 fn invalid<T>(words: &str) -> Result<T, Unreadable> {
@@ -208,13 +267,24 @@ struct Gathered<'a, 'f> {
     answers: Vec<Answer<'a>>,
     /// Entries without a list around them.
     loose: Answer<'a>,
+    /// Where the answers stand, and the copies behind the first.
+    spans: Vec<Range<usize>>,
     key_twice: bool,
     bare_counts: bool,
 }
 
 impl<'a, 'f> Gathered<'a, 'f> {
     fn of(form: &'f Form) -> Self {
-        Self { form, answers: Vec::new(), loose: Vec::new(), key_twice: false, bare_counts: false }
+        Self { form, answers: Vec::new(), loose: Vec::new(), spans: Vec::new(), key_twice: false, bare_counts: false }
+    }
+
+    /// Takes the answers out of a value that stands at `span`.
+    fn take(&mut self, value: Value<'a>, span: Range<usize>) {
+        let before = self.answers.len() + self.loose.len();
+        self.gather(value);
+        if self.answers.len() + self.loose.len() > before {
+            self.spans.push(span);
+        }
     }
 
     fn gather(&mut self, value: Value<'a>) {

@@ -7,6 +7,8 @@
 //!
 //! Knows nothing of verdicts. Work and memory are linear in what is read, nesting is bounded.
 
+use std::ops::Range;
+
 /// Deepest nesting that is read; an answer needs five levels.
 const DEEPEST: usize = 64;
 
@@ -36,6 +38,25 @@ pub(super) enum Why {
     Syntax,
 }
 
+/// A value that was read.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) value: Value<'a>,
+    /// The byte after it.
+    pub(super) end: usize,
+    /// Where the noted key stands in it, at any depth.
+    pub(super) noted: Vec<Noted>,
+}
+
+/// A place of the noted key.
+#[derive(Debug)]
+pub(super) struct Noted {
+    /// The key and its value.
+    pub(super) field: Range<usize>,
+    /// The field before it in the same object.
+    pub(super) before: Option<Range<usize>>,
+}
+
 /// A value that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -46,13 +67,13 @@ pub(super) struct Failure {
     pub(super) watched: bool,
 }
 
-/// Reads the value that starts at byte `start` of `text`, and tells where it ends.
+/// Reads the value that starts at byte `start` of `text`, and tells where it ends and where the key `note` stands in it.
 ///
-/// A failure says whether one of the keys in `watch` (any letter case) was met on the way.
-pub(super) fn read<'a>(text: &'a str, start: usize, watch: &[&str]) -> Result<(Value<'a>, usize), Failure> {
-    let mut reader = Reader { text, at: start, watch, watched: false };
+/// A failure says whether one of the keys in `watch` was met on the way. Keys in any letter case.
+pub(super) fn read<'a>(text: &'a str, start: usize, watch: &[&str], note: Option<&str>) -> Result<Found<'a>, Failure> {
+    let mut reader = Reader { text, at: start, watch, watched: false, note, noted: Vec::new() };
     match reader.value(0) {
-        Ok(value) => Ok((value, reader.at)),
+        Ok(value) => Ok(Found { value, end: reader.at, noted: reader.noted }),
         Err(why) => Err(Failure { why, at: reader.at, watched: reader.watched }),
     }
 }
@@ -72,6 +93,8 @@ struct Reader<'a, 'w> {
     at: usize,
     watch: &'w [&'w str],
     watched: bool,
+    note: Option<&'w str>,
+    noted: Vec<Noted>,
 }
 
 impl<'a> Reader<'a, '_> {
@@ -111,11 +134,13 @@ impl<'a> Reader<'a, '_> {
     fn object(&mut self, depth: usize) -> Result<Value<'a>, Why> {
         self.take('{');
         let mut fields = Vec::new();
+        let mut before = None;
         loop {
             if self.peek()? == '}' {
                 self.take('}');
                 return Ok(Value::Object(fields));
             }
+            let start = self.at;
             let key = self.string()?;
             self.watched = self.watched || self.watch.iter().any(|name| is_key(&key, name));
             if self.peek()? != ':' {
@@ -123,6 +148,11 @@ impl<'a> Reader<'a, '_> {
             }
             self.take(':');
             let value = self.value(depth + 1)?;
+            let field = start..self.at;
+            if self.note.is_some_and(|name| is_key(&key, name)) {
+                self.noted.push(Noted { field: field.clone(), before });
+            }
+            before = Some(field);
             let goes_on = self.separator('}', &value)?;
             fields.push((key, value));
             if !goes_on {
@@ -257,6 +287,12 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
+/// Can this end a string?
+pub(super) fn is_mark(c: char) -> bool {
+    // Each mark but the low ones may close, and each may open.
+    closing_marks(c).is_some()
+}
+
 /// The marks that end a string which `open` began; `None` when `open` begins none.
 fn closing_marks(open: char) -> Option<&'static [char]> {
     match open {
@@ -273,10 +309,10 @@ mod tests {
     use super::*;
 
     fn whole(text: &str) -> Result<Value<'_>, Why> {
-        match read(text, 0, &[]) {
-            Ok((value, end)) => {
-                assert_eq!(end, text.len(), "{text}");
-                Ok(value)
+        match read(text, 0, &[], None) {
+            Ok(found) => {
+                assert_eq!(found.end, text.len(), "{text}");
+                Ok(found.value)
             }
             Err(failure) => Err(failure.why),
         }
@@ -370,8 +406,24 @@ mod tests {
 
     #[test]
     fn watched_keys_are_reported() {
-        let watched = |text| read(text, 0, &["n"]).is_err_and(|failure| failure.watched);
+        let watched = |text| read(text, 0, &["n"], None).is_err_and(|failure| failure.watched);
         assert!(watched(r#"{" N ":1"#));
         assert!(!watched(r#"{"note":"n""#));
+    }
+
+    #[test]
+    fn a_noted_key_is_told_with_the_field_before_it() {
+        let text = r#"[{"a":"x","b":1,"n":2},{"a":"x", " N " : true, "n":"s"},{"n":[{"n":0}]},{"a":"n"}]"#;
+        let found = read(text, 0, &[], Some("n")).unwrap();
+        let show = |place: Range<usize>| &text[place];
+        let noted: Vec<_> = found.noted.into_iter().map(|noted| (noted.before.map(show), show(noted.field))).collect();
+        let expected = [
+            (Some(r#""b":1"#), r#""n":2"#),
+            (Some(r#""a":"x""#), r#"" N " : true"#),
+            (Some(r#"" N " : true"#), r#""n":"s""#),
+            (None, r#""n":0"#),
+            (None, r#""n":[{"n":0}]"#),
+        ];
+        assert_eq!(noted, expected);
     }
 }

@@ -1,14 +1,16 @@
 //! The model's answer: finding it in the reply, reading it with tolerance, insisting on completeness.
 //!
-//! Three steps: `find` drops reasoning and prose and finds the answers, with `json` forgiving slips of syntax; `tally`
-//! brings them together number by number; `verdicts` and `cuts` read what one entry says. Nothing here guesses: an answer that was cut is never
-//! mended, a word that is neither yes nor no is no verdict, and of two answers that disagree none is taken.
+//! Three steps: `find` drops reasoning and prose and finds the answers, with `json` forgiving slips of syntax and `given`
+//! telling copies; `tally` brings them together number by number; `verdicts` and `cuts` read what one entry says. Nothing
+//! here guesses: an answer that was cut is never mended, a word that is neither yes nor no is no verdict, and of two
+//! answers that disagree none is taken.
 //!
 //! Pure and total: any text gives a result, in time and memory linear in its length. Must not know prompts, backends
-//! or contexts.
+//! or what a context is.
 
 mod cuts;
 mod find;
+mod given;
 mod json;
 mod tally;
 mod verdicts;
@@ -16,6 +18,7 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+pub use self::given::Given;
 use self::tally::Kind;
 use crate::recall::judge::Verdict;
 
@@ -39,27 +42,32 @@ pub enum Unreadable {
     Invalid(String),
 }
 
-/// Reads the verdicts on the claims `asked` for (numbers, ascending) from a model's reply.
+/// Reads the verdicts on the claims `asked` for (numbers, ascending) from the reply of a model that was `given` texts to
+/// read.
+///
+/// A verdict that stands in one of these texts, decision and end of the reason word for word, is not taken for the
+/// model's: neither beside an answer nor in place of one. What a model makes its own by saying it in other words is.
 ///
 /// Every number asked for comes back exactly once, in `entries` or in `open`. Reasons are cut to 2,000 characters and
 /// evidence to 32 citations a claim.
 ///
 /// ```
-/// use context_recall::judge::reply;
+/// use context_recall::judge::reply::{self, Given};
 ///
 /// let text = r#"<think>Claim 1 is clear.</think> {"verdicts": [{"n": 1, "attributed": "Yes."}]}"#;
-/// let reading = reply::read(text, &[1, 2]).unwrap();
+/// let reading = reply::read(text, &[1, 2], &Given::nothing()).unwrap();
 ///
 /// assert!(reading.entries[0].1.attributed);
 /// assert_eq!(reading.open, [(2, "no entry".to_owned())]);
+/// assert!(reply::read(text, &[1, 2], &Given::of([text])).is_err());
 /// ```
 ///
 /// # Errors
 ///
 /// [`Unreadable`] when the reply as a whole holds no usable answer. An answer that breaks off is
 /// [`Unreadable::Truncated`] even behind a complete one: what it would have said is not known.
-pub fn read(text: &str, asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
-    read_as(&verdicts::VERDICTS, text, asked)
+pub fn read(text: &str, asked: &[usize], given: &Given) -> Result<Reading<Verdict>, Unreadable> {
+    read_as(&verdicts::VERDICTS, text, asked, given)
 }
 
 /// Reads the claims that the sentences `asked` for (numbers, ascending) were cut into, in the same way.
@@ -80,13 +88,13 @@ pub fn read(text: &str, asked: &[usize]) -> Result<Reading<Verdict>, Unreadable>
 ///
 /// As [`read`].
 pub fn read_cuts(text: &str, asked: &[usize]) -> Result<Reading<Vec<String>>, Unreadable> {
-    read_as(&cuts::CUTS, text, asked)
+    read_as(&cuts::CUTS, text, asked, &Given::nothing())
 }
 
-fn read_as<T>(kind: &Kind<T>, text: &str, asked: &[usize]) -> Result<Reading<T>, Unreadable> {
+fn read_as<T>(kind: &Kind<T>, text: &str, asked: &[usize], given: &Given) -> Result<Reading<T>, Unreadable> {
     let body = find::after_reasoning(text, kind.form)?;
     if find::is_blank(body) {
         return Err(Unreadable::Empty);
     }
-    kind.tally(&find::answers(body, kind.form)?, asked)
+    kind.tally(&find::answers(body, kind.form, given)?, asked)
 }

@@ -1,6 +1,7 @@
 //! Reads verdicts from the entries of answers: tolerant of how a value is written, strict about what it says.
 
 use super::find::{Form, field, has_key_twice, is_dots, object};
+use super::given::DECISION;
 use super::json::Value;
 use super::tally::{Kind, number, whole_number};
 use crate::recall::judge::{Citation, Verdict};
@@ -18,8 +19,9 @@ const LONGEST_REPEAT: usize = 40;
 pub(super) const VERDICTS: Kind<Verdict> = Kind {
     form: &Form {
         list: "verdicts",
-        entry: ["n", "attributed"],
-        keys: &["verdicts", "n", "attributed", "evidence", "quote"],
+        entry: ["n", DECISION],
+        keys: &["verdicts", "n", DECISION, "evidence", "quote"],
+        decision: Some(DECISION),
         is_question,
         is_example,
     },
@@ -53,7 +55,7 @@ fn entry(fields: &[(String, Value<'_>)]) -> Result<Verdict, String> {
     if has_key_twice(fields) || cited(fields).any(has_key_twice) {
         return Err("a key stands twice in its entry".to_owned());
     }
-    let attributed = field(fields, "attributed").ok_or("attributed is missing")?;
+    let attributed = field(fields, DECISION).ok_or("attributed is missing")?;
     Ok(Verdict {
         attributed: decision(attributed)
             .ok_or_else(|| format!("attributed was {}, must be true or false", shown(attributed)))?,
