@@ -328,7 +328,8 @@ fn compose_reads_its_files() {
     }
     // The sidecar in README, beside a folder that stands for this one.
     let readme = read("README.md");
-    let sidecar = readme.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    let containers = readme.split_once("## Containers").unwrap().1;
+    let sidecar = containers.split_once("```yaml\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(folder.path().join("app")).unwrap();
     std::fs::create_dir_all(folder.path().join("context-recall")).unwrap();
