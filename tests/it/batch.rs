@@ -6,9 +6,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request, header};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use wiremock::ResponseTemplate;
 
 use crate::support::backend::{Backend, said, slow, verdicts};
+use crate::support::process::Process;
 use crate::support::{Answer, Service};
 
 const LINES: &str = "application/x-ndjson";
@@ -252,4 +255,146 @@ async fn p03_failed_rows_stay_in_sight() {
     let told = [&summary["mean"], &summary["total"], &summary["scored"], &summary["failed"]];
     assert_eq!(told, [&json!(0.5), &json!(3), &json!(2), &json!(1)]);
     assert!(answer["results"][1].get("result").is_none() && answer["results"][1]["error"]["code"] == "upstream_error");
+}
+
+#[tokio::test]
+async fn p95_one_bad_row_costs_itself() {
+    let case =
+        crate::support::json_lines("tests/cases/field.jsonl").into_iter().find(|case| case["id"] == "P95").unwrap();
+    let backend = Backend::saying(&verdicts(&[true])).await;
+    let service = Service::asking(&backend.url(), &[]);
+    let path = "/recall/llm/batch";
+    let answer = post(&service, path, "application/json", None, case["input"].to_string()).await.ok();
+    let told: Vec<(&Value, &Value, &Value)> = answer["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (&item["index"], &item["result"]["score"], &item["error"]["status"]))
+        .collect();
+    let (score, none) = (json!(1.0), Value::Null);
+    assert_eq!(told, [(&json!(0), &score, &none), (&json!(1), &none, &json!(422)), (&json!(2), &score, &none)]);
+    assert_eq!(answer["results"][1]["error"]["errors"][0]["pointer"], "/reference");
+
+    let stream: Vec<String> = case["input"]["samples"].as_array().unwrap().iter().map(Value::to_string).collect();
+    let (items, _) = lines(&post(&service, path, LINES, None, stream.join("\n")).await);
+    assert_eq!((&items[&0]["result"]["score"], &items[&1]["error"]["code"]), (&score, &json!("invalid_input")));
+}
+
+// ---- over a real connection
+
+/// The head of a streamed request; its body follows in chunks.
+const HEAD: &str = "POST /recall/id/batch HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+#[tokio::test]
+async fn a_line_is_answered_while_the_next_is_not_yet_sent() {
+    let service = Process::start(&[], &[]);
+    let mut client = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let line = format!("{}\n", ids(&json!([1]), &json!([1])));
+    client.write_all(format!("{HEAD}{}", chunk(&line)).as_bytes()).await.unwrap();
+    let mut read = String::new();
+    for index in 0..3 {
+        let wanted = format!("{{\"index\":{index},");
+        while !read.contains(&wanted) {
+            let mut piece = [0; 4096];
+            let length = tokio::time::timeout(Duration::from_secs(20), client.read(&mut piece)).await.unwrap().unwrap();
+            assert_ne!(length, 0, "{read}");
+            read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+        }
+        assert!(!read.contains("summary"));
+        client.write_all(chunk(&line).as_bytes()).await.unwrap();
+    }
+    client.write_all(b"0\r\n\r\n").await.unwrap();
+    while !read.contains("\"summary\":{\"total\":4") {
+        let mut piece = [0; 4096];
+        let length = client.read(&mut piece).await.unwrap();
+        assert_ne!(length, 0, "{read}");
+        read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn who_reads_only_after_sending_everything_is_answered_in_full() {
+    const LINES_SENT: usize = 30_000;
+    let service = Process::start(&[], &[]);
+    let client = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let (mut reading, mut writing) = client.into_split();
+    writing.write_all(HEAD.as_bytes()).await.unwrap();
+    for block in 0..LINES_SENT / 1000 {
+        let text: String = (0..1000)
+            .map(|line| format!("{{\"id\":{},\"expected_ids\":[1,2],\"retrieved_ids\":[1]}}\n", block * 1000 + line))
+            .collect();
+        writing.write_all(chunk(&text).as_bytes()).await.unwrap();
+    }
+    writing.write_all(b"0\r\n\r\n").await.unwrap();
+    // Far more than the buffers of both sides hold is waiting by now.
+    let mut read = Vec::new();
+    let all = async {
+        while !read.ends_with(b"0\r\n\r\n") {
+            assert_ne!(reading.read_buf(&mut read).await.unwrap(), 0);
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), all).await.unwrap();
+    let text = String::from_utf8(read).unwrap();
+    assert_eq!(text.matches("\"status\":\"scored\"").count(), LINES_SENT);
+    assert!(
+        text.contains(&format!(
+            "\"summary\":{{\"total\":{LINES_SENT},\"scored\":{LINES_SENT},\"failed\":0,\"mean\":0.5"
+        ))
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_a_batch_stops_its_work() {
+    let backend = rows(vec![("row", slow(said(&verdicts(&[true])), Duration::from_millis(100)))]).await;
+    let variables = [("OPENAI_BASE_URL", backend.url()), ("OPENAI_API_KEY", "sk-test-batch-1234".to_owned())];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let service = Process::start(&["--judge", "openai/m", "--judge-concurrency", "2"], &variables);
+    let mut client = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let text: String = (0..200).map(|_| format!("{}\n", row("row"))).collect();
+    let request = format!("{}{}0\r\n\r\n", HEAD.replace("/id/", "/llm/"), chunk(&text));
+    client.write_all(request.as_bytes()).await.unwrap();
+    while backend.calls().await < 4 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    drop(client);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let calls = backend.calls().await;
+    assert!(calls < 30, "{calls}");
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert_eq!(backend.calls().await, calls, "work went on for nobody");
+}
+
+#[tokio::test]
+async fn single_requests_are_answered_while_a_batch_runs() {
+    let backend = rows(vec![
+        ("row", slow(said(&verdicts(&[true])), Duration::from_millis(50))),
+        ("single", said(&verdicts(&[true]))),
+    ])
+    .await;
+    let service = Service::asking(&backend.url(), &["--judge-concurrency", "4"]);
+    let stream: String = (0..400)
+        .map(|number| {
+            let mut row = row("row");
+            row["user_input"] = json!(format!("row {number}"));
+            format!("{row}\n")
+        })
+        .collect();
+    let batch = post(&service, "/recall/llm/batch", LINES, None, stream);
+    let singles = async {
+        for number in 0..20 {
+            let mut sample = row("single");
+            sample["user_input"] = json!(format!("single {number}"));
+            service.post("/recall/llm", &sample).await.ok();
+            service.get("/healthz").await.ok();
+        }
+        std::time::Instant::now()
+    };
+    let (batch, singles_done) =
+        futures_util::future::join(async { (batch.await, std::time::Instant::now()) }, singles).await;
+    assert!(singles_done < batch.1, "the batch held up the single requests");
+    assert_eq!(lines(&batch.0).1["scored"], 400);
 }

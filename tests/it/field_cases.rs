@@ -50,7 +50,7 @@ fn right(case: &str) -> Right {
         "P99" | "P100" => Elsewhere, // llm.rs: it is about time, not about an answer
         "P59" => Elsewhere,          // below: two requests
         "P57" => Elsewhere,          // there is no memory of verdicts yet
-        "P03" | "P95" => Elsewhere,  // there are no batch routes yet
+        "P03" | "P95" => Elsewhere,  // batch.rs
         _ => panic!("{case} has no right outcome here"),
     }
 }
