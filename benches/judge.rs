@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         count += labels.len();
         bytes += question.contexts.iter().map(String::len).sum::<usize>();
         for (wanted, found) in labels.iter().zip(embedded::assess(question, &Stop::default())?) {
-            outcomes.push(Outcome { wanted: *wanted, given: found.verdict.attributed, score: found.score });
+            outcomes.push(Outcome { wanted: *wanted, given: found.verdict.attributed, score: found.margin });
         }
     }
     let seconds = start.elapsed().as_secs_f64();

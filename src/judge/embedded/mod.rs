@@ -21,14 +21,20 @@ mod claim;
 mod decision;
 mod index;
 mod numbers;
+mod order;
 mod port;
+mod reasons;
+mod relations;
 mod repeats;
 mod segments;
 mod stem;
 mod text;
+mod weights;
 mod window;
 mod words;
 
+#[cfg(test)]
+mod refit;
 #[cfg(test)]
 mod tests;
 
@@ -36,13 +42,15 @@ pub use decision::Assessment;
 pub use port::EmbeddedJudge;
 
 use self::claim::Vocabulary;
+use self::decision::Court;
 use self::index::Index;
 use self::repeats::Repeats;
+use self::weights::Weights;
 use crate::recall::judge::{Question, Verdict};
 use crate::recall::{Stop, Stopped};
 
 /// Name and version of these rules, as it stands in every receipt.
-pub const VERSION: &str = "lexical/1";
+pub const VERSION: &str = "lexical/2";
 
 /// Decides on every claim of `question`, in order.
 ///
@@ -73,12 +81,16 @@ pub fn decide(question: &Question, stop: &Stop) -> Result<Vec<Verdict>, Stopped>
     Ok(assessments.into_iter().map(|assessment| assessment.verdict).collect())
 }
 
-/// The same with the scores behind the decisions, for measuring.
+/// The same with the margins of the decisions, for measuring.
 ///
 /// # Errors
 ///
 /// As [`decide`].
 pub fn assess(question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopped> {
+    assess_by(&weights::WEIGHTS, question, stop)
+}
+
+fn assess_by(weights: &Weights, question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopped> {
     let mut vocabulary = Vocabulary::default();
     let mut claims = Vec::new();
     for claim in question.claims.iter() {
@@ -87,8 +99,7 @@ pub fn assess(question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopp
     }
     let index = Index::read(question, &vocabulary, stop)?;
     let mut repeats = Repeats::new(question, &index, &claims);
-    let decided = claims
-        .iter()
-        .map(|(claim, sentences)| decision::assess(question, claim, sentences, &index, &mut repeats, stop));
+    let court = Court { question, vocabulary: &vocabulary, index: &index, weights, stop };
+    let decided = claims.iter().map(|(claim, sentences)| decision::assess(court, claim, sentences, &mut repeats));
     decided.collect()
 }

@@ -372,7 +372,7 @@ fn scores_rank() {
         &["The tower opened to the public on 31 March 1889."],
         &["The tower opened on 31 March 1889.", "The tower opened on 30 March 1889.", "Bread is baked."],
     );
-    let scores: Vec<f32> = assess(&question, &Stop::default()).unwrap().iter().map(|found| found.score).collect();
+    let scores: Vec<f32> = assess(&question, &Stop::default()).unwrap().iter().map(|found| found.margin).collect();
     assert!(scores[0] > scores[1] && scores[1] > scores[2], "{scores:?}");
 }
 

@@ -1,0 +1,142 @@
+//! Chooses the weights anew on labelled claims, and tells what to expect of them on claims of other sources.
+//!
+//! `ATTRIBUTION_DATA=claims.jsonl cargo test --release --lib refit -- --ignored --nocapture`, with a file as
+//! `benches/judge.rs` takes it. Chosen are what an objection costs and the score that is enough, by the mean over the
+//! English sources of their balanced accuracies; for each source once more from all the others.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::weights::{WEIGHTS, Weights};
+use crate::recall::judge::Question;
+use crate::recall::{Stop, Units};
+
+#[derive(Deserialize)]
+struct Sample {
+    source: String,
+    lang: String,
+    user_input: String,
+    contexts: Vec<String>,
+    claims: Vec<Labelled>,
+}
+
+#[derive(Deserialize)]
+struct Labelled {
+    claim: String,
+    attributed: u8,
+}
+
+struct Labels {
+    source: String,
+    wanted: Vec<bool>,
+    question: Question,
+}
+
+/// One claim's outcome.
+#[derive(Clone, Copy)]
+struct Outcome<'a> {
+    source: &'a str,
+    wanted: bool,
+    margin: f32,
+}
+
+/// The margins of all claims, counted from a score of 0, when an objection costs this much.
+fn look(objection: f32, samples: &[Labels]) -> Vec<Outcome<'_>> {
+    let together = WEIGHTS.enough_together - WEIGHTS.enough;
+    let weights = Weights { objection, enough: 0.0, enough_together: together };
+    let mut outcomes = Vec::new();
+    for Labels { source, wanted, question } in samples {
+        let found = super::assess_by(&weights, question, &Stop::default()).unwrap();
+        let pairs = wanted.iter().zip(found);
+        outcomes.extend(pairs.map(|(wanted, found)| Outcome { source, wanted: *wanted, margin: found.margin }));
+    }
+    outcomes
+}
+
+/// The mean over the sources of their balanced accuracies, in percent, when `enough` decides.
+fn balanced(outcomes: &[Outcome<'_>], enough: f32) -> f64 {
+    // By source and label: right, all.
+    let mut counts: BTreeMap<(&str, bool), (f64, f64)> = BTreeMap::new();
+    for outcome in outcomes {
+        let (right, all) = counts.entry((outcome.source, outcome.wanted)).or_default();
+        *right += f64::from(u8::from((outcome.margin >= enough) == outcome.wanted));
+        *all += 1.0;
+    }
+    100.0 * counts.values().map(|(right, all)| right / all).sum::<f64>() / counts.len() as f64
+}
+
+/// The threshold in the middle of the stretch that gives the best mean balanced accuracy, and that.
+fn threshold(outcomes: &[Outcome<'_>]) -> (f32, f64) {
+    let steps: Vec<f32> = (0..100_u8).map(|step| f32::from(step) / 100.0).collect();
+    let scores: Vec<f64> = steps.iter().map(|enough| balanced(outcomes, *enough)).collect();
+    // The mean of nine neighbours: one step's luck is not chosen.
+    let smooth = scores.windows(9).map(|scores| scores.iter().sum::<f64>() / 9.0);
+    let best = steps[4..].iter().copied().zip(smooth).max_by(|(_, a), (_, b)| a.total_cmp(b));
+    best.unwrap_or((WEIGHTS.enough, 0.0))
+}
+
+/// The chance that an attributed claim stands above one that is not, in percent.
+fn auroc(outcomes: &[Outcome<'_>], source: &str) -> f64 {
+    let of = |wanted: bool| outcomes.iter().filter(move |outcome| outcome.source == source && outcome.wanted == wanted);
+    let (mut pairs, mut won) = (0.0, 0.0);
+    for yes in of(true) {
+        for no in of(false) {
+            pairs += 1.0;
+            won += match yes.margin.total_cmp(&no.margin) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            };
+        }
+    }
+    100.0 * won / pairs
+}
+
+/// Prints the table, and the mean balanced accuracy on sources that were left out.
+#[test]
+#[ignore = "needs the labelled claims that ATTRIBUTION_DATA names"]
+fn refit() {
+    let path = std::env::var("ATTRIBUTION_DATA").expect("ATTRIBUTION_DATA names a file of labelled claims");
+    let mut samples = Vec::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let Sample { source, lang, user_input, contexts, claims } = serde_json::from_str(line).unwrap();
+        let wanted = claims.iter().map(|labelled| labelled.attributed == 1).collect();
+        let claims = Units::new(claims.into_iter().map(|labelled| labelled.claim).collect()).unwrap();
+        if lang == "en" {
+            samples.push(Labels { source, wanted, question: Question { user_input, contexts, claims } });
+        }
+    }
+    let mut sources: Vec<&str> = samples.iter().map(|sample| sample.source.as_str()).collect();
+    sources.dedup();
+    sources.sort_unstable();
+    sources.dedup();
+
+    let costs = [0.3, 0.4, 0.5, 0.6, 0.7];
+    let looks: Vec<Vec<Outcome<'_>>> = costs.iter().map(|cost| look(*cost, &samples)).collect();
+    let best = |without: Option<&str>| {
+        let choices = costs.iter().zip(&looks).map(|(cost, outcomes)| {
+            let kept: Vec<Outcome<'_>> =
+                outcomes.iter().filter(|outcome| Some(outcome.source) != without).copied().collect();
+            (*cost, outcomes, threshold(&kept))
+        });
+        choices.max_by(|(.., (_, a)), (.., (_, b))| a.total_cmp(b)).unwrap()
+    };
+    let area = |outcomes| sources.iter().map(|source| auroc(outcomes, source)).sum::<f64>() / sources.len() as f64;
+    for (cost, outcomes) in costs.iter().zip(&looks) {
+        let (enough, accuracy) = threshold(outcomes);
+        println!("objection {cost}, enough {enough:.2}: BAcc {accuracy:.1}, AUROC {:.1}", area(outcomes));
+    }
+    let (mut held, mut ranked) = (0.0, 0.0);
+    for source in &sources {
+        let (cost, outcomes, (enough, _)) = best(Some(source));
+        let own: Vec<Outcome<'_>> = outcomes.iter().filter(|outcome| outcome.source == *source).copied().collect();
+        let (accuracy, area) = (balanced(&own, enough), auroc(&own, source));
+        println!(
+            "{source:<18} BAcc {accuracy:.1}, AUROC {area:.1} by objection {cost}, enough {enough:.2} from the others"
+        );
+        held += accuracy / sources.len() as f64;
+        ranked += area / sources.len() as f64;
+    }
+    println!("left out: BAcc {held:.1}, AUROC {ranked:.1}");
+}
