@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::weights::{WEIGHTS, Weights};
+use super::weights::{self, WEIGHTS, Weights};
 use crate::recall::judge::Question;
 use crate::recall::{Stop, Units};
 
@@ -76,6 +76,20 @@ fn threshold(outcomes: &[Outcome<'_>]) -> (f32, f64) {
     best.unwrap_or((WEIGHTS.enough, 0.0))
 }
 
+/// The steepness that makes the decisions on one side of the threshold likeliest.
+fn steepness(outcomes: &[Outcome<'_>], enough: f32, passed: bool) -> f32 {
+    let likelihood = |steepness: f32| -> f32 {
+        let side = outcomes.iter().filter(|outcome| (outcome.margin >= enough) == passed);
+        side.map(|outcome| {
+            let confidence = weights::logistic(steepness * (outcome.margin - enough).abs());
+            if outcome.wanted == passed { confidence.ln() } else { (1.0 - confidence).max(1e-6).ln() }
+        })
+        .sum()
+    };
+    let steps = (0..100_u8).map(|step| f32::from(step) / 10.0);
+    steps.max_by(|a, b| likelihood(*a).total_cmp(&likelihood(*b))).unwrap()
+}
+
 /// The chance that an attributed claim stands above one that is not, in percent.
 fn auroc(outcomes: &[Outcome<'_>], source: &str) -> f64 {
     let of = |wanted: bool| outcomes.iter().filter(move |outcome| outcome.source == source && outcome.wanted == wanted);
@@ -127,6 +141,9 @@ fn refit() {
         let (enough, accuracy) = threshold(outcomes);
         println!("objection {cost}, enough {enough:.2}: BAcc {accuracy:.1}, AUROC {:.1}", area(outcomes));
     }
+    let (cost, outcomes, (enough, _)) = best(None);
+    let (above, below) = (steepness(outcomes, enough, true), steepness(outcomes, enough, false));
+    println!("best: objection {cost}, enough {enough:.2}; confidence grows by {above} above, {below} below");
     let (mut held, mut ranked) = (0.0, 0.0);
     for source in &sources {
         let (cost, outcomes, (enough, _)) = best(Some(source));

@@ -3,7 +3,7 @@
 //! Knows neither words nor scores. Emoji have no units, and a sentence's length may cut it in the context elsewhere
 //! than in the claim: what the search by words refuses is looked up here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::claim::Sentence;
@@ -57,9 +57,13 @@ impl<'a> Repeats<'a> {
                 anywhere.push(essence);
             }
         }
+        let lengths: HashSet<usize> = found.keys().map(String::len).collect();
         let mut essence = String::new();
         for (context, text) in self.question.passages() {
             stop.check()?;
+            if anywhere.is_empty() && !may_repeat(text, &lengths) {
+                continue;
+            }
             essence.clear();
             text::essence(text, &mut essence);
             let place = || (context, 0..text.len());
@@ -77,13 +81,22 @@ impl<'a> Repeats<'a> {
             if number % 1024 == 0 {
                 stop.check()?;
             }
-            let text = self.question.contexts.get(*context).and_then(|text| text.get(range.clone()));
+            let text =
+                self.question.contexts.get(*context).and_then(|text| text.get(range.clone())).unwrap_or_default();
+            if !may_repeat(text, &lengths) {
+                continue;
+            }
             essence.clear();
-            text::essence(text.unwrap_or_default(), &mut essence);
+            text::essence(text, &mut essence);
             offer(&mut found, &essence, (*context, range.clone()));
         }
         Ok(found)
     }
+}
+
+/// Can the essence of `text` have one of these lengths? Most have not, and of ASCII it can be told by counting.
+fn may_repeat(text: &str, lengths: &HashSet<usize>) -> bool {
+    !text.is_ascii() || lengths.contains(&text.chars().filter(|c| !c.is_whitespace()).count())
 }
 
 fn essence(text: &str) -> String {

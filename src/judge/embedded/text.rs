@@ -93,9 +93,18 @@ pub(super) enum Kind {
 
 /// Brings the many ways to encode a text to one: compatibility forms, accents, pointing, joiners, quotation marks.
 /// Keeps letter case, since names are read off it.
-pub(super) fn fold(text: &str) -> impl Iterator<Item = char> + '_ {
-    // Decomposed first, so that accents and points can be dropped; composed again for Hangul and kana.
-    text.nfkd().filter_map(fold_char).nfc()
+///
+/// ASCII is its own folding, and nothing that is kept composes with it: only what lies between pays for the tables.
+pub(super) fn fold(mut text: &str, mut push: impl FnMut(char)) {
+    while !text.is_empty() {
+        let plain = text.bytes().take_while(u8::is_ascii).count();
+        let (ascii, rest) = text.split_at(plain);
+        ascii.chars().for_each(&mut push);
+        let (odd, rest) = rest.split_at(rest.find(|c: char| c.is_ascii()).unwrap_or(rest.len()));
+        // Decomposed first, so that accents and points can be dropped; composed again for Hangul and kana.
+        odd.nfkd().filter_map(fold_char).nfc().for_each(&mut push);
+        text = rest;
+    }
 }
 
 fn fold_char(c: char) -> Option<char> {
@@ -125,11 +134,11 @@ fn fold_char(c: char) -> Option<char> {
 
 /// Appends the case-folded characters of `text` without white space: two texts equal in this are the same words.
 pub(super) fn essence(text: &str, to: &mut String) {
-    if text.is_ascii() {
-        to.extend(text.chars().filter(|c| !c.is_ascii_whitespace()).map(|c| c.to_ascii_lowercase()));
-    } else {
-        to.extend(fold(text).filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase));
-    }
+    fold(text, |c| {
+        if !c.is_whitespace() {
+            push_lower(c, to);
+        }
+    });
 }
 
 /// Reads the units of one segment into `reading`, in place of what it held.
@@ -138,11 +147,7 @@ pub(super) fn read(segment: &str, reading: &mut Reading) {
     folded.clear();
     keys.clear();
     tokens.clear();
-    if segment.is_ascii() {
-        folded.extend(segment.bytes().map(char::from));
-    } else {
-        folded.extend(fold(segment));
-    }
+    fold(segment, |c| folded.push(c));
     let mut reader = Reader { chars: folded, keys, lower, tokens, tens: None };
     let mut at = 0;
     while let Some(&c) = reader.chars.get(at) {
@@ -164,13 +169,22 @@ pub(super) fn read(segment: &str, reading: &mut Reading) {
     mark_denied(tokens);
 }
 
+fn push_lower(c: char, to: &mut String) {
+    if c.is_ascii() {
+        to.push(c.to_ascii_lowercase());
+    } else {
+        to.extend(c.to_lowercase());
+    }
+}
+
 fn run_length(chars: &[char], belongs: impl Fn(char) -> bool) -> usize {
     chars.iter().take_while(|&&c| belongs(c)).count()
 }
 
 /// Letters of scripts that write no gaps between words, or (Hangul) glue endings to them.
 fn is_dense(c: char) -> bool {
-    matches!(c,
+    !c.is_ascii()
+        && matches!(c,
         '\u{E01}'..='\u{E4E}'        // Thai
         | '\u{E81}'..='\u{ECE}'      // Lao
         | '\u{1000}'..='\u{103F}'    // Myanmar
@@ -188,6 +202,9 @@ fn is_dense(c: char) -> bool {
 }
 
 fn is_word_char(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric();
+    }
     // Vowel signs and viramas of the Indic scripts are no letters, but words fall apart without them.
     let indic_sign = matches!(c, '\u{900}'..='\u{DFF}') && !matches!(c, '\u{964}' | '\u{965}' | '\u{970}');
     (c.is_alphanumeric() || indic_sign) && !is_dense(c)
@@ -271,7 +288,7 @@ impl Reader<'_> {
         let end = place.end;
         let letters = &self.chars[place.clone()];
         self.lower.clear();
-        self.lower.extend(letters.iter().filter(|c| **c != '.').flat_map(|c| c.to_lowercase()));
+        letters.iter().filter(|c| **c != '.').for_each(|c| push_lower(*c, self.lower));
         let written = std::mem::take(self.lower);
         self.lower_word(&written, place);
         *self.lower = written;

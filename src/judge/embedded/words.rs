@@ -131,7 +131,9 @@ pub(super) fn traits(lower: &str) -> Traits {
         for (list, own) in lists {
             for word in list.split_whitespace() {
                 // Folded as the texts are that it will meet.
-                map.entry(super::text::fold(word).collect()).or_default().join(own);
+                let mut folded = String::new();
+                super::text::fold(word, |c| folded.push(c));
+                map.entry(folded).or_default().join(own);
             }
         }
         map
