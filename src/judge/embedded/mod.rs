@@ -34,6 +34,8 @@ mod window;
 mod words;
 
 #[cfg(test)]
+mod pairs;
+#[cfg(test)]
 mod refit;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ fn question(contexts: &[&str], claims: &[&str]) -> Question {
     }
 }
 
-fn verdict(claim: &str, contexts: &[&str]) -> Verdict {
+pub(super) fn verdict(claim: &str, contexts: &[&str]) -> Verdict {
     decide(&question(contexts, &[claim]), &Stop::default()).unwrap().remove(0)
 }
 
