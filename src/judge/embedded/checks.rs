@@ -115,6 +115,8 @@ pub(super) struct Facts {
     pub(super) turned: bool,
     /// It says the same, but of another: it has another name where the sentence opens with one.
     pub(super) swapped: bool,
+    /// It says the same with its names in each other's places.
+    pub(super) exchanged: bool,
     /// Another of its kind is there, while a word is not.
     pub(super) rival: bool,
     /// It says all but one thing, and in that place something else.
@@ -138,6 +140,7 @@ impl Facts {
             opposite: stretch.units().any(|number| stretch.is_opposed(number)),
             turned: is_turned(sentence, seen),
             swapped: is_swapped(sentence, seen, whole, stretch.index.names(segments)),
+            exchanged: order::exchanged(stretch),
             rival: stretch.units().any(|number| stretch.is_rivalled(number)),
             replaced: order::replaced(stretch).is_some(),
             undenied: sentence.negates && !segments.iter().any(|segment| segment.negates),
@@ -173,7 +176,7 @@ impl Facts {
 
     /// Nothing in the stretch contradicts what it covers. More context can supply what is missing, but not this.
     pub(super) fn agrees(&self) -> bool {
-        !(self.opposite || self.turned || self.swapped || self.rival || self.replaced)
+        !(self.opposite || self.turned || self.swapped || self.exchanged || self.rival || self.replaced)
     }
 }
 

@@ -100,6 +100,15 @@ pub(super) struct Sentence {
     pub(super) negates: bool,
     /// Is it a question?
     pub(super) asks: bool,
+    /// Does it say by whom something was done?
+    pub(super) passive: bool,
+}
+
+impl Sentence {
+    /// Does this unit look like a name, also as the first word?
+    pub(super) fn is_named(&self, number: usize) -> bool {
+        self.units.get(number).is_some_and(|unit| unit.name || (number == 0 && self.opens_with_name && unit.capital))
+    }
 }
 
 /// Something that a context should say.
@@ -113,6 +122,8 @@ pub(super) struct Unit {
     pub(super) kind: Kind,
     /// Does it look like a name?
     pub(super) name: bool,
+    /// Is it a word that begins with a capital?
+    pub(super) capital: bool,
     /// Does the claim negate it?
     pub(super) negated: bool,
     /// How much it counts.
@@ -198,6 +209,7 @@ fn sentence(segment: &str, vocabulary: &mut Vocabulary) -> Sentence {
         opens_with_name,
         negates: reading.tokens.iter().any(|token| token.kind == Kind::Negator),
         asks: reading.asks(),
+        passive: reading.is_passive(),
     }
 }
 
@@ -222,6 +234,7 @@ fn unit(
         place,
         kind: token.kind,
         name: token.capital && marked && !token.light && !headline && written.chars().nth(1).is_some(),
+        capital: token.capital,
         negated: token.negated,
         denied: token.head,
         sweeping: token.traits.has(Traits::SWEEPING),

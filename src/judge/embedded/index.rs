@@ -33,6 +33,8 @@ pub(super) struct Segment {
     pub(super) negates: bool,
     /// Is it a question?
     pub(super) asks: bool,
+    /// Does it say by whom something was done?
+    pub(super) passive: bool,
 }
 
 /// A word of a segment that may be a name. A key is `None` where no claim looks for it.
@@ -115,8 +117,8 @@ impl Index {
             }
             first = first && (token.light || token.kind == Kind::Negator);
         }
-        let asks = reading.asks();
-        self.segments.push(Segment { context, range, start, names: names..self.names.len(), negates, asks });
+        let (asks, passive) = (reading.asks(), reading.is_passive());
+        self.segments.push(Segment { context, range, start, names: names..self.names.len(), negates, asks, passive });
     }
 
     /// Where `key` stands, ascending.

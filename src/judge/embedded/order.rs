@@ -96,6 +96,32 @@ pub(super) fn replaced(stretch: &Stretch<'_>) -> Option<Range<usize>> {
     None
 }
 
+/// Does the stretch say all of the sentence, but with the names before some word of it and those after it in each other's
+/// places? Only a single sentence of one voice tells, in which each of the words stands once.
+pub(super) fn exchanged(stretch: &Stretch<'_>) -> bool {
+    let Stretch { sentence, seen, .. } = *stretch;
+    let names = sentence.heavy.iter().filter(|unit| sentence.is_named(**unit));
+    let [segment] = stretch.segments() else { return false };
+    if names.clone().nth(1).is_none()
+        || segment.passive != sentence.passive
+        || sentence.heavy.iter().any(|unit| !seen[*unit].covers())
+    {
+        return false;
+    }
+    let place = |unit: usize| {
+        let mut tokens = stretch.hits.iter().filter(|hit| hit.unit == unit && hit.sight.covers()).map(|hit| hit.token);
+        let first = tokens.next()?;
+        tokens.all(|token| token == first).then_some(first)
+    };
+    sentence.heavy.iter().filter(|unit| !sentence.is_named(**unit)).any(|middle| {
+        let side = |before: bool| names.clone().filter(move |name| (**name < *middle) == before);
+        let crossed = |name: &usize, there: usize| place(*name).is_some_and(|own| (own < there) != (name < middle));
+        side(true).next().is_some()
+            && side(false).next().is_some()
+            && place(*middle).is_some_and(|there| names.clone().all(|name| crossed(name, there)))
+    })
+}
+
 /// Do these neighbouring pairs have a character in their middle that carries meaning? The first and the last character
 /// of all were seen in other pairs, and a single pair is missing where something was only put in between.
 fn is_more_than_a_particle<'a>(pairs: impl Iterator<Item = &'a str>) -> bool {

@@ -57,6 +57,8 @@ fn contradiction(stretch: &Stretch<'_>, missing: &[usize]) -> Option<String> {
         format!("the passage does not name: {absent}")
     } else if facts.swapped {
         format!("the passage says it of another than: {}", name(sentence, missing))
+    } else if facts.exchanged {
+        format!("the passage says it the other way round of: {}", pick(&|number| sentence.is_named(number)))
     } else if facts.opposite {
         format!("the passage says the opposite of: {}", pick(&|number| stretch.is_opposed(number)))
     } else if facts.turned || facts.undenied {

@@ -44,6 +44,11 @@ impl Reading {
         self.letters(token).iter().collect()
     }
 
+    /// Does it say by whom something was done?
+    pub(super) fn is_passive(&self) -> bool {
+        self.tokens.iter().any(|token| token.traits.has(Traits::AGENT))
+    }
+
     /// Does the segment end as a question?
     pub(super) fn asks(&self) -> bool {
         let ending =
@@ -76,6 +81,13 @@ pub(super) struct Token {
     pub(super) denied: bool,
     key: Range<usize>,
     place: Range<usize>,
+}
+
+impl Token {
+    /// Is this a negator, or a word such as `failed`?
+    fn denies(&self) -> bool {
+        self.kind == Kind::Negator || self.traits.has(Traits::FAILING)
+    }
 }
 
 /// The kinds of units.
@@ -380,12 +392,12 @@ impl Reader<'_> {
     }
 }
 
-/// Marks every token that has a negator within reach.
+/// Marks every token that has a negator, or a word such as `failed`, within reach.
 fn mark_negated(tokens: &mut [Token], folded: &[char]) {
     // Nothing before `marked` is visited again, or a text of negators alone would cost their number times the reach.
     let mut marked = 0;
     for at in 0..tokens.len() {
-        if tokens[at].kind == Kind::Negator {
+        if tokens[at].denies() {
             let kana = folded.get(tokens[at].place.start).is_some_and(|c| matches!(c, '\u{3041}'..='\u{309F}'));
             let reach = if kana { KANA_REACH } else { NEGATION_REACH };
             let to = (at + reach + 1).min(tokens.len());
@@ -402,7 +414,7 @@ fn mark_negated(tokens: &mut [Token], folded: &[char]) {
 fn mark_denied(tokens: &mut [Token]) {
     let mut marked = 0;
     for at in 0..tokens.len() {
-        if tokens[at].kind != Kind::Negator && !tokens[at].traits.has(Traits::FAILING) {
+        if !tokens[at].denies() {
             continue;
         }
         let to = (at + DENIAL_REACH + 1).min(tokens.len());

@@ -50,7 +50,7 @@ impl Weights {
     /// What `facts` come to: the coverage less what the objections cost, and more where both deny the same.
     pub(super) fn score(&self, facts: &Facts) -> f32 {
         let Facts { number, name, rival, replaced, undenied, sweeping, talk, .. } = *facts;
-        let contradicted = facts.opposite || facts.turned || facts.swapped;
+        let contradicted = facts.opposite || facts.turned || facts.swapped || facts.exchanged;
         // What is missing and what stands in its place are one objection.
         let replaced = replaced && !(number || name || rival || facts.swapped);
         let objections = [number, name, contradicted, rival, replaced, undenied, sweeping, talk];

@@ -89,6 +89,9 @@ pub(super) fn month(number: u32) -> &'static str {
     MONTHS.iter().zip(1..).find(|(_, n)| *n == number).map_or("december", |(name, _)| name)
 }
 
+/// Words that tell by whom something was done, in lower case.
+const AGENTS: &str = "by von vom durch par por da dal door";
+
 /// What the tables say of a word; any number of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traits(u8);
@@ -112,6 +115,9 @@ impl Traits {
         self.0 & wanted.0 == wanted.0
     }
 
+    /// It tells by whom something was done.
+    pub(super) const AGENT: Self = Self(1 << 6);
+
     fn join(&mut self, other: Self) {
         self.0 |= other.0;
     }
@@ -126,6 +132,7 @@ pub(super) fn traits(lower: &str) -> Traits {
             (FAILING, Traits::FAILING),
             (SWEEPING, Traits::SWEEPING),
             (SPEAKERS, Traits::SPEAKER),
+            (AGENTS, Traits::AGENT),
         ]);
         let mut map: HashMap<String, Traits> = HashMap::new();
         for (list, own) in lists {
