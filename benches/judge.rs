@@ -120,15 +120,20 @@ fn reliability(outcomes: &[&Outcome]) {
 /// Prints what a claim costs, alone with its contexts, and how that grows with them.
 fn speed(samples: &[Sample]) -> Result<(), Box<dyn Error>> {
     let (mut claims, mut chars) = (0_u32, 0);
-    let start = Instant::now();
-    for Sample { user_input, contexts, claims: labelled, .. } in samples {
-        for Labelled { claim, .. } in labelled {
-            judge(user_input, contexts, claim)?;
-            claims += 1;
-            chars += contexts.iter().map(|text| text.chars().count()).sum::<usize>();
+    let mut micros = f64::INFINITY;
+    // The best of a few rounds: others may be at work on the machine.
+    for _ in 0..5 {
+        (claims, chars) = (0, 0);
+        let start = Instant::now();
+        for Sample { user_input, contexts, claims: labelled, .. } in samples {
+            for Labelled { claim, .. } in labelled {
+                judge(user_input, contexts, claim)?;
+                claims += 1;
+                chars += contexts.iter().map(|text| text.chars().count()).sum::<usize>();
+            }
         }
+        micros = micros.min(start.elapsed().as_secs_f64() * 1e6 / f64::from(claims));
     }
-    let micros = start.elapsed().as_secs_f64() * 1e6 / f64::from(claims);
     println!(
         "\n{micros:.0} µs per claim, one claim a question, with {} characters of contexts each",
         chars / claims as usize

@@ -11,7 +11,7 @@ use super::text::{self, Kind, Reading, Token};
 use super::words::{self, Traits};
 
 /// The weight of a word that says little, beside 1 for any other.
-const LIGHT: f32 = 0.1;
+const LIGHT: f32 = 0.3;
 
 /// The weight of two neighbouring hiragana: mostly endings and particles.
 const KANA: f32 = 0.5;

@@ -1,20 +1,21 @@
 //! The embedded judge: in process, deterministic, offline.
 //!
 //! It reads no meaning, it compares words. A sentence of a claim is attributed when some window of neighbouring
-//! sentences of one context covers enough of its words, and nothing there speaks against it: no number that is missing,
-//! no name that the context never gives, no other name in the place of the first word, no negation on one side only, no
-//! opposite. Several contexts may cover a
-//! sentence together, at a higher price.
+//! sentences of one context covers enough of its words, and nothing there speaks against it. What may: a number that is
+//! missing, a name that the context never gives, another thing in the place of one, another of its kind (a song for a
+//! film), names that changed places, an opposite or the other direction, a negation on one side only, an `only` or
+//! `always` that nothing supports, and a claim that asks or tells an opinion where the window does not. Several contexts
+//! may cover a sentence together, at a higher price.
 //!
 //! A request passes through the rooms in this order: `claim` takes the claims apart, `index` reads the contexts
-//! once for all of them, `window` searches, `checks` weighs a window, `decision` says yes or no and why, and `repeats`
-//! finds what a context says letter by letter. Below them
-//! `segments` cuts text and `text` reads it, with `numbers`, `stem` and the tables in `words`. `port` puts all of it
-//! behind the `Judge` port, off the async threads.
+//! once for all of them, `window` searches, `checks` tells what holds of a window and `order` what the order of its
+//! words tells, `weights` what that is worth, `decision` says yes or no, `reasons` why not, and `repeats` finds what a
+//! context says letter by letter. Below them `segments` cuts text and `text` reads it, with `numbers`, `stem` and the
+//! tables in `words` and `relations`. `port` puts all of it behind the `Judge` port, off the async threads.
 //!
 //! Two things hold by construction: a claim is attributed to a context that repeats it, and one more context never
 //! turns a yes into a no. Nothing here is trained; the few constants were chosen on human-labelled claims, where their
-//! neighbours score alike (`benches/judge.rs` measures).
+//! neighbours score alike (`benches/judge.rs` measures, `refit` chooses anew).
 
 mod checks;
 mod claim;

@@ -96,30 +96,45 @@ pub(super) fn replaced(stretch: &Stretch<'_>) -> Option<Range<usize>> {
     None
 }
 
-/// Does the stretch say all of the sentence, but with the names before some word of it and those after it in each other's
-/// places? Only a single sentence of one voice tells, in which each of the words stands once.
+/// Does the stretch say all of the sentence, but only with the names before some word of it and those after it in each
+/// other's places?
+///
+/// Only a segment tells that says all by itself, in the same voice, and each of the words once.
 pub(super) fn exchanged(stretch: &Stretch<'_>) -> bool {
-    let Stretch { sentence, seen, .. } = *stretch;
-    let names = sentence.heavy.iter().filter(|unit| sentence.is_named(**unit));
-    let [segment] = stretch.segments() else { return false };
-    if names.clone().nth(1).is_none()
-        || segment.passive != sentence.passive
-        || sentence.heavy.iter().any(|unit| !seen[*unit].covers())
-    {
+    let Stretch { index, sentence, seen, .. } = *stretch;
+    let names = sentence.heavy.iter().filter(|unit| sentence.is_named(**unit)).count();
+    if names < 2 || sentence.heavy.iter().any(|unit| !seen[*unit].covers()) {
         return false;
     }
+    let mut exchanged = false;
+    for hits in stretch.hits.chunk_by(|a, b| a.segment == b.segment) {
+        let segment = hits.first().and_then(|hit| index.segments.get(hit.segment));
+        if segment.is_none_or(|segment| segment.passive != sentence.passive) {
+            continue;
+        }
+        match has_names_crossed(sentence, hits) {
+            Some(true) => exchanged = true,
+            Some(false) => return false,
+            None => {}
+        }
+    }
+    exchanged
+}
+
+/// Of the hits of one segment; `None` when it does not say all of the sentence, each word once.
+fn has_names_crossed(sentence: &Sentence, hits: &[Hit]) -> Option<bool> {
     let place = |unit: usize| {
-        let mut tokens = stretch.hits.iter().filter(|hit| hit.unit == unit && hit.sight.covers()).map(|hit| hit.token);
+        let mut tokens = hits.iter().filter(|hit| hit.unit == unit && hit.sight.covers()).map(|hit| hit.token);
         let first = tokens.next()?;
         tokens.all(|token| token == first).then_some(first)
     };
-    sentence.heavy.iter().filter(|unit| !sentence.is_named(**unit)).any(|middle| {
-        let side = |before: bool| names.clone().filter(move |name| (**name < *middle) == before);
-        let crossed = |name: &usize, there: usize| place(*name).is_some_and(|own| (own < there) != (name < middle));
-        side(true).next().is_some()
-            && side(false).next().is_some()
-            && place(*middle).is_some_and(|there| names.clone().all(|name| crossed(name, there)))
-    })
+    let places: Vec<(usize, usize)> =
+        sentence.heavy.iter().map(|unit| Some((*unit, place(*unit)?))).collect::<Option<_>>()?;
+    let (names, others): (Vec<_>, Vec<_>) = places.into_iter().partition(|(unit, _)| sentence.is_named(*unit));
+    Some(others.iter().any(|(middle, there)| {
+        let before = names.iter().filter(|(name, _)| name < middle).count();
+        (1..names.len()).contains(&before) && names.iter().all(|(name, own)| (own < there) != (name < middle))
+    }))
 }
 
 /// Do these neighbouring pairs have a character in their middle that carries meaning? The first and the last character

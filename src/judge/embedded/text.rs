@@ -194,6 +194,7 @@ fn run_length(chars: &[char], belongs: impl Fn(char) -> bool) -> usize {
 }
 
 /// Letters of scripts that write no gaps between words, or (Hangul) glue endings to them.
+#[inline]
 fn is_dense(c: char) -> bool {
     !c.is_ascii()
         && matches!(c,
@@ -213,6 +214,7 @@ fn is_dense(c: char) -> bool {
         | '\u{20000}'..='\u{323AF}')
 }
 
+#[inline]
 fn is_word_char(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric();
@@ -226,6 +228,10 @@ fn is_word_char(c: char) -> bool {
 fn word_length(chars: &[char]) -> usize {
     let mut end = 0;
     while let Some(&c) = chars.get(end) {
+        if is_word_char(c) {
+            end += 1;
+            continue;
+        }
         let before = end.checked_sub(1).and_then(|i| chars.get(i)).copied();
         let after = chars.get(end + 1).copied();
         let lone = |i: Option<usize>| i.and_then(|i| chars.get(i)).is_none_or(|c| !is_word_char(*c));
@@ -237,7 +243,7 @@ fn word_length(chars: &[char]) -> usize {
                     && after.is_some_and(char::is_uppercase)
                     && lone(end.checked_sub(2))
             }
-            _ => is_word_char(c),
+            _ => false,
         };
         if !inner {
             break;

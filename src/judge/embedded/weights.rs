@@ -5,6 +5,7 @@
 //! accuracy), and worse in scripts without capitals and gaps between words. `refit` chooses the numbers anew.
 
 use super::checks::Facts;
+use super::claim::Sentence;
 
 /// What decides, in terms of coverage, which goes from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,12 +48,17 @@ pub(super) fn logistic(x: f32) -> f32 {
 }
 
 impl Weights {
+    /// By how much the score of a stretch beside `sentence` can be above its coverage.
+    pub(super) fn most(&self, sentence: &Sentence) -> f32 {
+        if sentence.units.iter().any(|unit| unit.denied) { self.objection } else { 0.0 }
+    }
+
     /// What `facts` come to: the coverage less what the objections cost, and more where both deny the same.
     pub(super) fn score(&self, facts: &Facts) -> f32 {
         let Facts { number, name, rival, replaced, undenied, sweeping, talk, .. } = *facts;
         let contradicted = facts.opposite || facts.turned || facts.swapped || facts.exchanged;
         // What is missing and what stands in its place are one objection.
-        let replaced = replaced && !(number || name || rival || facts.swapped);
+        let replaced = replaced && !(number || name || rival || contradicted);
         let objections = [number, name, contradicted, rival, replaced, undenied, sweeping, talk];
         let against = objections.iter().filter(|holds| **holds).fold(0.0, |sum, _| sum + self.objection);
         facts.coverage - against + if facts.upheld { self.objection } else { 0.0 }

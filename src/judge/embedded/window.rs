@@ -9,7 +9,7 @@ use super::weights::Weights;
 use crate::recall::{Stop, Stopped};
 
 /// A window is at most this many neighbouring segments of one context.
-const WIDEST: usize = 6;
+const WIDEST: usize = 8;
 
 /// Windows that cover less are weighed only while nothing better is known, to say what is missing.
 pub(super) const WORTH: f32 = 0.3;
@@ -131,7 +131,8 @@ impl<'a> Search<'a> {
                     seen[hit.unit].join(hit.sight);
                     covered += unit.weight * (seen[hit.unit].credit() - before);
                 }
-                if covered > most || covered >= WORTH * self.sentence.weight {
+                let worth = covered > most || covered >= WORTH * self.sentence.weight;
+                if worth && !best.is_beyond(covered / self.sentence.weight, self.weights.most(self.sentence)) {
                     most = covered.max(most);
                     let last = group.first().map_or(first, |hit| hit.segment);
                     let (index, sentence) = (self.index, self.sentence);
@@ -181,6 +182,16 @@ impl<'a> Search<'a> {
         if scores {
             best.scored = Some(window);
         }
+    }
+}
+
+impl Best {
+    /// Can no window of this coverage, and at most this much above it, be among the best?
+    fn is_beyond(&self, coverage: f32, above: f32) -> bool {
+        // More than the error of adding the coverage up in another order.
+        let coverage = coverage + 1e-3;
+        self.scored.as_ref().is_some_and(|held| coverage + above < held.score)
+            && self.agreeing.as_ref().is_some_and(|held| coverage < held.facts.coverage)
     }
 }
 
