@@ -2,13 +2,14 @@
 //!
 //! `ATTRIBUTION_DATA=claims.jsonl cargo test --release --lib refit -- --ignored --nocapture`, with a file as
 //! `benches/judge.rs` takes it. Chosen are what an objection costs and the score that is enough, by the mean over the
-//! English sources of their balanced accuracies; for each source once more from all the others.
+//! English sources of their balanced accuracies; for each source once more from all the others. There the checks are
+//! chosen anew too: one without which the others do better is left out.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::weights::{self, WEIGHTS, Weights};
+use super::weights::{self, CHECKS, WEIGHTS, Weights};
 use crate::recall::judge::Question;
 use crate::recall::{Stop, Units};
 
@@ -41,10 +42,15 @@ struct Outcome<'a> {
     margin: f32,
 }
 
-/// The margins of all claims, counted from a score of 0, when an objection costs this much.
-fn look(objection: f32, samples: &[Labels]) -> Vec<Outcome<'_>> {
+/// What an objection may cost.
+const COSTS: [f32; 4] = [0.4, 0.5, 0.6, 0.7];
+
+type Heeded = [bool; CHECKS.len()];
+
+/// The margins of all claims, counted from a score of 0.
+fn look(objection: f32, heeded: Heeded, samples: &[Labels]) -> Vec<Outcome<'_>> {
     let together = WEIGHTS.enough_together - WEIGHTS.enough;
-    let weights = Weights { objection, enough: 0.0, enough_together: together };
+    let weights = Weights { objection, heeded, enough: 0.0, enough_together: together };
     let mut outcomes = Vec::new();
     for Labels { source, wanted, question } in samples {
         let found = super::assess_by(&weights, question, &Stop::default()).unwrap();
@@ -107,6 +113,11 @@ fn auroc(outcomes: &[Outcome<'_>], source: &str) -> f64 {
     100.0 * won / pairs
 }
 
+/// Those of all other sources.
+fn others<'a>(outcomes: &[Outcome<'a>], source: &str) -> Vec<Outcome<'a>> {
+    outcomes.iter().filter(|outcome| outcome.source != source).copied().collect()
+}
+
 /// Prints the table, and the mean balanced accuracy on sources that were left out.
 #[test]
 #[ignore = "needs the labelled claims that ATTRIBUTION_DATA names"]
@@ -126,31 +137,42 @@ fn refit() {
     sources.sort_unstable();
     sources.dedup();
 
-    let costs = [0.3, 0.4, 0.5, 0.6, 0.7];
-    let looks: Vec<Vec<Outcome<'_>>> = costs.iter().map(|cost| look(*cost, &samples)).collect();
-    let best = |without: Option<&str>| {
-        let choices = costs.iter().zip(&looks).map(|(cost, outcomes)| {
-            let kept: Vec<Outcome<'_>> =
-                outcomes.iter().filter(|outcome| Some(outcome.source) != without).copied().collect();
-            (*cost, outcomes, threshold(&kept))
-        });
-        choices.max_by(|(.., (_, a)), (.., (_, b))| a.total_cmp(b)).unwrap()
+    let area = |outcomes: &[Outcome<'_>]| {
+        sources.iter().map(|source| auroc(outcomes, source)).sum::<f64>() / sources.len() as f64
     };
-    let area = |outcomes| sources.iter().map(|source| auroc(outcomes, source)).sum::<f64>() / sources.len() as f64;
-    for (cost, outcomes) in costs.iter().zip(&looks) {
+    let print = |what: &str, outcomes: &[Outcome<'_>]| {
         let (enough, accuracy) = threshold(outcomes);
-        println!("objection {cost}, enough {enough:.2}: BAcc {accuracy:.1}, AUROC {:.1}", area(outcomes));
+        println!("{what:<24} BAcc {accuracy:.1}, AUROC {:.1} at {enough:.2}", area(outcomes));
+    };
+    let all = look(WEIGHTS.objection, WEIGHTS.heeded, &samples);
+    let without: Vec<Vec<Outcome<'_>>> = (0..CHECKS.len())
+        .map(|check| {
+            let mut heeded = WEIGHTS.heeded;
+            heeded[check] = false;
+            let outcomes = look(WEIGHTS.objection, heeded, &samples);
+            print(&format!("without {}", CHECKS[check]), &outcomes);
+            outcomes
+        })
+        .collect();
+    for cost in COSTS {
+        print(&format!("all at {cost}"), &look(cost, WEIGHTS.heeded, &samples));
     }
-    let (cost, outcomes, (enough, _)) = best(None);
-    let (above, below) = (steepness(outcomes, enough, true), steepness(outcomes, enough, false));
-    println!("best: objection {cost}, enough {enough:.2}; confidence grows by {above} above, {below} below");
+    let enough = threshold(&all).0;
+    let (above, below) = (steepness(&all, enough, true), steepness(&all, enough, false));
+    println!("confidence grows by {above} above, {below} below\n");
+
     let (mut held, mut ranked) = (0.0, 0.0);
     for source in &sources {
-        let (cost, outcomes, (enough, _)) = best(Some(source));
+        let whole = threshold(&others(&all, source)).1;
+        let heeded = std::array::from_fn(|check| threshold(&others(&without[check], source)).1 <= whole);
+        let looks = COSTS.map(|cost| (cost, look(cost, heeded, &samples)));
+        let best = looks.iter().map(|(cost, outcomes)| (cost, outcomes, threshold(&others(outcomes, source))));
+        let (cost, outcomes, (enough, _)) = best.max_by(|(.., (_, a)), (.., (_, b))| a.total_cmp(b)).unwrap();
         let own: Vec<Outcome<'_>> = outcomes.iter().filter(|outcome| outcome.source == *source).copied().collect();
         let (accuracy, area) = (balanced(&own, enough), auroc(&own, source));
+        let dropped: Vec<&str> = CHECKS.iter().zip(heeded).filter(|(_, kept)| !kept).map(|(name, _)| *name).collect();
         println!(
-            "{source:<18} BAcc {accuracy:.1}, AUROC {area:.1} by objection {cost}, enough {enough:.2} from the others"
+            "{source:<18} BAcc {accuracy:.1}, AUROC {area:.1}; others say {cost}, {enough:.2}, without {dropped:?}"
         );
         held += accuracy / sources.len() as f64;
         ranked += area / sources.len() as f64;

@@ -439,6 +439,7 @@ fn names_must_not_change_places() {
     carried("YouTube was acquired by Google in 2006.", text);
     carried("In 2006 Google acquired YouTube.", text);
     both("Brazil beat Italy.", "In the final, Brazil beat Italy.", "In the final, Italy beat Brazil.");
+    both("Italy beat Brazil.", "Italy beat Brazil in the final.", "Brazil beat Italy in the final.");
     both("Brazil was beaten by Italy.", "Brazil was beaten by Italy.", "Italy was beaten by Brazil.");
 }
 

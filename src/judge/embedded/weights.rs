@@ -12,6 +12,8 @@ use super::claim::Sentence;
 pub(super) struct Weights {
     /// What an objection costs. It must be more than what full coverage is above [`Self::enough`].
     pub(super) objection: f32,
+    /// Which of [`CHECKS`] count.
+    pub(super) heeded: [bool; CHECKS.len()],
     /// The score from which one stretch carries a sentence.
     pub(super) enough: f32,
     /// The same for stretches of several contexts together: the more places, the more chance.
@@ -19,7 +21,12 @@ pub(super) struct Weights {
 }
 
 /// The weights in force.
-pub(super) const WEIGHTS: Weights = Weights { objection: 0.6, enough: 0.55, enough_together: 0.65 };
+pub(super) const WEIGHTS: Weights =
+    Weights { objection: 0.6, heeded: [true; CHECKS.len()], enough: 0.55, enough_together: 0.65 };
+
+/// What is checked beside coverage. All but the last are objections; the last makes up for one.
+pub(super) const CHECKS: [&str; 9] =
+    ["number", "name", "contradiction", "rival", "replaced", "undenied", "sweeping", "talk", "upheld"];
 
 /// The margin of a claim that a context repeats letter by letter.
 pub(super) const REPEATED: f32 = 1.0;
@@ -28,10 +35,10 @@ pub(super) const REPEATED: f32 = 1.0;
 pub(super) const NOTHING: f32 = -1.0;
 
 /// How steeply confidence grows with the margin of a claim that passed.
-const STEEPNESS: f32 = 4.0;
+const STEEPNESS: f32 = 3.2;
 
 /// The same for one that failed: two objections make a refusal little surer than one.
-const STEEPNESS_BELOW: f32 = 1.2;
+const STEEPNESS_BELOW: f32 = 1.4;
 
 /// How likely a decision with this margin is right: the logistic function of the margin's size, which puts 0.5 where
 /// the decision turns.
@@ -59,8 +66,10 @@ impl Weights {
         let contradicted = facts.opposite || facts.turned || facts.swapped || facts.exchanged;
         // What is missing and what stands in its place are one objection.
         let replaced = replaced && !(number || name || rival || contradicted);
+        let [against @ .., upheld] = self.heeded;
         let objections = [number, name, contradicted, rival, replaced, undenied, sweeping, talk];
-        let against = objections.iter().filter(|holds| **holds).fold(0.0, |sum, _| sum + self.objection);
-        facts.coverage - against + if facts.upheld { self.objection } else { 0.0 }
+        let heeded = objections.iter().zip(against).filter(|(holds, heeded)| **holds && *heeded);
+        let made_up = if facts.upheld && upheld { self.objection } else { 0.0 };
+        heeded.fold(facts.coverage + made_up, |score, _| score - self.objection)
     }
 }

@@ -41,7 +41,7 @@ const LIGHT: [&str; 10] = [
 
 /// Words that open a sentence often and name nothing, in lower case; with those in -ly and the light ones.
 const OPENERS: &str = "however therefore moreover furthermore additionally thus hence although though since yes overall \
-     according despite given like unlike besides instead meanwhile today many several various people";
+     according despite given like unlike besides instead meanwhile today many several various people early sadly oddly";
 
 /// Words that turn a statement round, in lower case.
 const NEGATORS: &str = "not never no none nobody nothing neither nor cannot without unable incapable \
@@ -155,7 +155,8 @@ pub(super) fn traits(lower: &str) -> Traits {
 
 /// Is this folded, lower-case word a common opener that names nothing?
 pub(super) fn is_opener(lower: &str) -> bool {
-    lower.ends_with("ly") || traits(lower).has(Traits::OPENER)
+    // Longer than `Italy`, `Emily` and `Kelly`.
+    (lower.len() > 5 && lower.ends_with("ly") && lower != "sicily") || traits(lower).has(Traits::OPENER)
 }
 
 /// Does this pair of characters of a script without gaps begin with a word that points at something named elsewhere?
