@@ -22,6 +22,10 @@ const BEGINNING: usize = 5;
 /// A sentence with more than this share of capitalised words, in percent, is a headline: its capitals name nothing.
 const HEADLINE: usize = 80;
 
+/// So many words of a sentence are compared with others of their kind, and with words that lead the other way: each
+/// meets all of them, so a sentence of such words alone would cost their number times the contexts.
+const RELATED: usize = 8;
+
 /// The number by which a key is known in one question.
 pub(super) type Key = usize;
 
@@ -199,6 +203,10 @@ fn sentence(segment: &str, vocabulary: &mut Vocabulary) -> Sentence {
     for unit in &mut units {
         unit.rivals.retain(|rival| !known.contains(rival));
     }
+    let rivalled = units.iter_mut().filter(|unit| !unit.rivals.is_empty());
+    rivalled.skip(RELATED).for_each(|unit| unit.rivals.clear());
+    let directed = units.iter_mut().filter(|unit| unit.direction.is_some());
+    directed.skip(RELATED).for_each(|unit| unit.direction = None);
     let weight = units.iter().map(|unit| unit.weight).sum();
     let opens_with_name = !headline && reading.tokens.first().is_some_and(|token| may_be_name(&reading, token));
     Sentence {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::checks::{Hit, Sight, Stretch};
-use super::claim::Sentence;
+use super::claim::{Sentence, Unit};
 use super::text::Kind;
 
 /// As many neighbours on each side of a unit tell which of its occurrences is meant.
@@ -20,6 +20,9 @@ const FADING: f32 = 0.25;
 
 /// As many occurrences in one stretch are compared; a text that repeats a word more often is not read for its order.
 const OCCURRENCES: usize = 16;
+
+/// In a sentence of more words of weight than this, roles are not told.
+const LONGEST_WITH_ROLES: usize = 24;
 
 /// Something else stands in the place of some words when it and they are at most this many words long.
 const REPLACED_WORDS: usize = 3;
@@ -65,9 +68,9 @@ pub(super) fn replaced(stretch: &Stretch<'_>) -> Option<Range<usize>> {
     let dense = sentence.units.first()?.kind == Kind::Pair;
     let longest = if dense { REPLACED_PAIRS } else { REPLACED_WORDS };
     let gap = only_gap(sentence, seen).filter(|gap| gap.len() <= longest)?;
-    if dense
-        && !is_more_than_a_particle(sentence.order.get(gap.clone())?.iter().map(|unit| &*sentence.units[*unit].written))
-    {
+    let middle =
+        || middle(sentence.order.get(gap.clone()).unwrap_or_default().iter().map(|unit| &sentence.units[*unit]));
+    if dense && middle().all(is_hiragana) {
         return None;
     }
     let left = *sentence.order.get(gap.start.checked_sub(1)?)?;
@@ -87,7 +90,7 @@ pub(super) fn replaced(stretch: &Stretch<'_>) -> Option<Range<usize>> {
                 let mut there = next.take_while(|other| other.token == before);
                 (1..=longest).contains(&between) && there.any(|other| other.unit == *right)
             }
-            None => !dense && between > 0 && stretch.index.is_heavy(hit.token + 1),
+            None => ends_in_words(dense, middle()) && between > 0 && stretch.index.is_heavy(hit.token + 1),
         };
         if in_place {
             return Some(gap);
@@ -103,7 +106,8 @@ pub(super) fn replaced(stretch: &Stretch<'_>) -> Option<Range<usize>> {
 pub(super) fn exchanged(stretch: &Stretch<'_>) -> bool {
     let Stretch { index, sentence, seen, .. } = *stretch;
     let names = sentence.heavy.iter().filter(|unit| sentence.is_named(**unit)).count();
-    if names < 2 || sentence.heavy.iter().any(|unit| !seen[*unit].covers()) {
+    if names < 2 || sentence.heavy.len() > LONGEST_WITH_ROLES || sentence.heavy.iter().any(|unit| !seen[*unit].covers())
+    {
         return false;
     }
     let mut exchanged = false;
@@ -137,11 +141,19 @@ fn has_names_crossed(sentence: &Sentence, hits: &[Hit]) -> Option<bool> {
     }))
 }
 
-/// Do these neighbouring pairs have a character in their middle that carries meaning? The first and the last character
-/// of all were seen in other pairs, and a single pair is missing where something was only put in between.
-fn is_more_than_a_particle<'a>(pairs: impl Iterator<Item = &'a str>) -> bool {
-    let mut middle = pairs.skip(1).filter_map(|pair| pair.chars().next());
-    middle.any(|c| !matches!(c, '\u{3041}'..='\u{309F}'))
+/// The characters in the middle of these neighbouring pairs: the first and the last character of all were seen in other
+/// pairs. None is in the middle of a single pair, which is missing where something was only put in between.
+fn middle<'a>(pairs: impl Iterator<Item = &'a Unit>) -> impl Iterator<Item = char> {
+    pairs.skip(1).filter_map(|pair| pair.written.chars().next())
+}
+
+fn is_hiragana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{309F}')
+}
+
+/// Does the sentence end in a word rather than in an ending of one? Hangul and kana do not tell.
+fn ends_in_words(dense: bool, middle: impl Iterator<Item = char>) -> bool {
+    !dense || middle.filter(|c| matches!(c, '\u{4E00}'..='\u{9FFF}')).count() > 1
 }
 
 /// The tokens of the sentence that were not seen, from the first of weight on, if all of them stand together.

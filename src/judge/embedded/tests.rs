@@ -242,10 +242,15 @@ fn hostile_text_takes_linear_time() {
         "'".repeat(100_000),
         "\u{301}".repeat(80_000),
         "A.".repeat(80_000),
+        "higher lower ".repeat(20_000),
+        "American song, Alice beat Bob by far. ".repeat(8_000),
         long_claim.clone(),
     ] {
-        let question = question(&[&context], &["a b c not 1 字字 A.", &long_claim]);
-        assert_eq!(decide(&question, &Stop::default()).map(|verdicts| verdicts.len()), Ok(2));
+        let related =
+            "more less raise fall higher lower grow shrink larger smaller film book he king city red man dog not";
+        let named = "Bob beat Alice far American song Al Bo Cy Di Ed Fa Gi Ha Ik Jo Ko Lu Ma No Oz Pe Qi Ro Su Ti";
+        let question = question(&[&context], &["a b c not 1 字字 A.", &long_claim, related, named]);
+        assert_eq!(decide(&question, &Stop::default()).map(|verdicts| verdicts.len()), Ok(4));
     }
 }
 
