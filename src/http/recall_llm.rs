@@ -327,7 +327,7 @@ impl Measure for RecallLlm {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/2", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -337,7 +337,7 @@ impl Measure for RecallLlm {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "splitter_sha256": null, "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/2", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -408,7 +408,7 @@ pub struct RecallLlmBatchRequest {
                           "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                         { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                     ],
-                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
+                    "judge": { "provider": "embedded", "model": "lexical/2", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                     "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                     "cached": false, "warnings": [] } },
                 { "index": 1, "id": "q-2", "status": "failed", "error": { "type": "about:blank", "title": "Unprocessable Entity", "status": 422, "code": "invalid_input",

@@ -42,11 +42,11 @@ fn weights(question: &Question, claims: &[usize]) -> HashMap<String, f64> {
 
 /// The different words, numbers and pairs of characters in a text, without those that say little.
 fn units(text: &str) -> HashSet<String> {
-    let reading = text::read(text);
+    let reading = text::read_alone(text);
     let says_little = |token: &&Token| {
         token.kind == Kind::Negator || token.kind == Kind::Word && is_light(&reading.written(token).to_lowercase())
     };
-    reading.tokens.iter().filter(|token| !says_little(token)).map(|token| token.key.clone()).collect()
+    reading.tokens.iter().filter(|token| !says_little(token)).map(|token| reading.key(token).to_owned()).collect()
 }
 
 #[cfg(test)]

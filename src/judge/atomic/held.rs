@@ -48,15 +48,15 @@ impl Text {
             pairs: HashSet::new(),
         };
         for sentence in sentences {
-            let reading = text::read(sentence);
+            let reading = text::read_alone(sentence);
             let of_kind = |kind: Kind| reading.tokens.iter().filter(move |token| token.kind == kind);
-            text.words.extend(of_kind(Kind::Word).map(|token| token.key.clone()));
+            text.words.extend(of_kind(Kind::Word).map(|token| reading.key(token).to_owned()));
             text.sentences.push(Sentence {
-                numbers: of_kind(Kind::Number).map(|token| token.key.clone()).collect(),
+                numbers: of_kind(Kind::Number).map(|token| reading.key(token).to_owned()).collect(),
                 is_negated: of_kind(Kind::Negator).next().is_some(),
                 kept: Content::of(&without_marks(sentence)),
             });
-            for run in dense_runs(&text::fold(sentence)) {
+            for run in dense_runs(&text::folded(sentence)) {
                 text.characters.extend(&run);
                 text.pairs.extend(run.windows(2).filter_map(pair));
             }
@@ -76,7 +76,7 @@ impl Text {
                     added.iter().take(REPEATED).map(|word| format!("\"{}\"", short(word))).collect();
                 return Some(format!("the claims add {}; take the sentence's own words", words.join(", ")));
             }
-            let reading = text::read(claim);
+            let reading = text::read_alone(claim);
             let turns_round = reading.tokens.iter().any(|token| token.kind == Kind::Negator);
             if turns_round && !sentence.is_negated {
                 return Some("a claim negates what the sentence does not".to_owned());
@@ -102,13 +102,13 @@ impl Text {
 
     /// The words and numbers of a claim that come from nowhere.
     fn added(&self, sentence: &Sentence, claim: &str) -> Vec<String> {
-        let reading = text::read(claim);
+        let reading = text::read_alone(claim);
         let mut added = Vec::new();
         for token in &reading.tokens {
             let written = reading.written(token);
             let is_held = match token.kind {
-                Kind::Word => holds_word(&self.words, &token.key) || is_light(&written.to_lowercase()),
-                Kind::Number => sentence.numbers.contains(&token.key),
+                Kind::Word => holds_word(&self.words, reading.key(token)) || is_light(&written.to_lowercase()),
+                Kind::Number => sentence.numbers.contains(reading.key(token)),
                 // Read below, where there are more than two characters to look at.
                 Kind::Pair | Kind::Negator => true,
             };
@@ -116,7 +116,7 @@ impl Text {
                 added.push(written);
             }
         }
-        for run in dense_runs(&text::fold(&without_thai_glue(claim))) {
+        for run in dense_runs(&text::folded(&without_thai_glue(claim))) {
             let pieces = run.chunk_by(|a, b| Script::of(*a) == Script::of(*b));
             added.extend(pieces.filter(|piece| !self.holds_piece(piece)).map(|piece| piece.iter().collect()));
         }
@@ -154,16 +154,16 @@ impl Text {
 
 impl Content {
     fn of(text: &str) -> Self {
-        let reading = text::read(text);
+        let reading = text::read_alone(text);
         let mut content = Self::default();
         for token in &reading.tokens {
             match token.kind {
                 Kind::Number => {
-                    content.numbers.insert(token.key.clone());
+                    content.numbers.insert(reading.key(token).to_owned());
                 }
                 Kind::Word if is_light(&reading.written(token).to_lowercase()) => {}
                 Kind::Word | Kind::Pair => {
-                    content.units.insert(token.key.clone());
+                    content.units.insert(reading.key(token).to_owned());
                 }
                 Kind::Negator => {}
             }

@@ -1,24 +1,16 @@
-//! From windows to verdicts: when is a claim attributed, on what evidence, and in which words it is said why not.
+//! From windows to verdicts: when is a claim attributed, and on what evidence.
 
 use std::ops::Range;
 
-use super::checks::{Sight, Weighing};
-use super::claim::{Sentence, Unit};
+use super::checks::{Facts, Shared, Sight};
+use super::claim::{Sentence, Vocabulary};
 use super::index::Index;
 use super::repeats::Repeats;
-use super::text::Kind;
+use super::weights::Weights;
 use super::window::{Best, Search, WORTH, Window};
+use super::{reasons, weights};
 use crate::recall::judge::{Citation, Question, Verdict};
 use crate::recall::{Stop, Stopped};
-
-/// The score from which one window carries a sentence.
-const ENOUGH: f32 = 0.55;
-
-/// The score from which the best windows of several contexts carry it together: the more places, the more chance.
-const ENOUGH_TOGETHER: f32 = 0.65;
-
-/// The words of a reason at most.
-const NAMED: usize = 5;
 
 const COVERED: &str = "covered by the contexts";
 const COVERED_TOGETHER: &str = "covered by several contexts together";
@@ -29,95 +21,132 @@ const NOTHING_TO_FIND: &str = "the claim holds no word or number to look for";
 pub struct Assessment {
     /// The decision.
     pub verdict: Verdict,
-    /// How well the contexts carry the claim, from about -1 to 1; for ranking, not a probability.
-    pub score: f32,
+    /// By how much the claim passed (from 0 up) or failed (below 0); about -2 to 1. For ranking, not a probability.
+    pub margin: f32,
+}
+
+impl Assessment {
+    /// How likely the decision is right, from 0.5 to 1.
+    #[must_use]
+    pub fn confidence(&self) -> f32 {
+        weights::confidence(self.margin)
+    }
+}
+
+/// What is the same for all claims of a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Court<'a> {
+    /// The question.
+    pub(super) question: &'a Question,
+    /// What its claims look for.
+    pub(super) vocabulary: &'a Vocabulary,
+    /// Where that stands.
+    pub(super) index: &'a Index,
+    /// What facts are worth.
+    pub(super) weights: &'a Weights,
+    /// Raised when nobody waits any more.
+    pub(super) stop: &'a Stop,
 }
 
 /// Decides on one claim, taken apart into `sentences`: it is attributed when each of them is.
 pub(super) fn assess(
-    question: &Question,
+    court: Court<'_>,
     claim: &str,
     sentences: &[Sentence],
-    index: &Index,
     repeats: &mut Repeats<'_>,
-    stop: &Stop,
 ) -> Result<Assessment, Stopped> {
     let mut weakest: Option<Finding> = None;
     let mut evidence: Vec<Citation> = Vec::new();
     for sentence in sentences {
-        let finding = find(sentence, index, stop)?;
-        for citation in finding.windows.iter().filter_map(|window| cite(question, index, window)) {
+        let finding = find(court, sentence)?;
+        for citation in finding.windows.iter().filter_map(|window| cite(court, window)) {
             if !evidence.contains(&citation) {
                 evidence.push(citation);
             }
         }
-        if weakest.as_ref().is_none_or(|held| finding.score < held.score) {
+        if weakest.as_ref().is_none_or(|held| finding.margin < held.margin) {
             weakest = Some(finding);
         }
     }
-    if let Some(Finding { score, reason, .. }) = weakest.as_ref().filter(|finding| finding.carried()) {
-        let verdict = Verdict { attributed: true, reason: reason.clone(), evidence };
-        return Ok(Assessment { verdict, score: *score });
+    let carried = weakest.as_ref().is_some_and(Finding::carried);
+    let weakest = weakest.unwrap_or_else(Finding::of_nothing);
+    let Finding { mut margin, mut reason, .. } = weakest;
+    if !carried {
+        evidence.clear();
+        if let Some(quote) = repeats.of(claim, court.stop)? {
+            evidence.push(quote);
+            (margin, reason) = (weights::REPEATED, COVERED.to_owned());
+        }
     }
-    if let Some(quote) = repeats.of(claim, stop)? {
-        let verdict = Verdict { attributed: true, reason: COVERED.to_owned(), evidence: vec![quote] };
-        return Ok(Assessment { verdict, score: 1.0 });
-    }
-    let (score, reason) = weakest.map_or((0.0, NOTHING_TO_FIND.to_owned()), |finding| (finding.score, finding.reason));
-    let verdict = Verdict { attributed: false, reason, evidence: Vec::new() };
-    Ok(Assessment { verdict, score })
+    let verdict = Verdict { attributed: !evidence.is_empty(), reason, evidence };
+    Ok(Assessment { verdict, margin })
 }
 
 /// What was found for one sentence.
 struct Finding {
-    score: f32,
+    /// By how much it is carried, or not.
+    margin: f32,
     reason: String,
-    /// What carries the sentence; empty when nothing does.
+    /// What carries the sentence, as early as can be; empty when nothing does.
     windows: Vec<Range<usize>>,
 }
 
 impl Finding {
+    fn of_nothing() -> Self {
+        let reason = NOTHING_TO_FIND.to_owned();
+        Self { margin: weights::NOTHING, reason, windows: Vec::new() }
+    }
+
     fn carried(&self) -> bool {
         !self.windows.is_empty()
     }
 }
 
-/// Looks through the contexts in rank order and stops at the first that, alone or with those before it, carries the
-/// sentence: the evidence is as early as can be.
+/// Looks through the contexts in rank order. The evidence is the first window that carries the sentence, alone or with
+/// those before it, so it is as early as can be; the margin is the widest that any gives.
 ///
 /// Whether anything carries it depends on the *set* of contexts only: every context offers the same windows whatever
 /// stands beside it, any one of them may decide, and what they cover together only grows. So one more context never
 /// turns a yes into a no.
-fn find(sentence: &Sentence, index: &Index, stop: &Stop) -> Result<Finding, Stopped> {
-    let search = Search::new(index, sentence);
+fn find(court: Court<'_>, sentence: &Sentence) -> Result<Finding, Stopped> {
+    let weights = court.weights;
+    let search = Search::new(court.index, court.vocabulary, sentence, weights);
+    let none = vec![Sight::default(); sentence.units.len()];
+    let nothing = Facts::of_agreeing(sentence, &none, Shared::default());
+    let mut margin = weights.score(&nothing) - weights.enough;
+    let mut carried: Option<(&str, Vec<Range<usize>>)> = None;
     let mut closest: Option<Window> = None;
-    let mut together = vec![Sight::default(); sentence.units.len()];
+    let mut together = none;
+    let mut shared = Shared::default();
     let mut gathered = Vec::new();
-    for best in search.contexts(stop) {
+    for best in search.contexts(court.stop) {
         let Best { scored, agreeing } = best?;
         if let Some(window) = scored {
-            let score = window.weighing.score();
-            if score >= ENOUGH {
-                return Ok(Finding { score, reason: COVERED.to_owned(), windows: vec![window.segments] });
+            margin = margin.max(window.score - weights.enough);
+            if window.score >= weights.enough {
+                carried = carried.or_else(|| Some((COVERED, vec![window.segments.clone()])));
             }
-            if closest.as_ref().is_none_or(|held| score > held.weighing.score()) {
+            if closest.as_ref().is_none_or(|held| window.score > held.score) {
                 closest = Some(window);
             }
         }
-        if let Some(window) = agreeing.filter(|window| window.weighing.coverage >= WORTH) {
+        if let Some(window) = agreeing.filter(|window| window.facts.coverage >= WORTH) {
             if gather(&mut together, &window.seen) {
                 gathered.push(window.segments);
             }
-            let weighing = Weighing::of_agreeing(sentence, &together);
-            let score = weighing.score();
-            if score >= ENOUGH_TOGETHER {
-                return Ok(Finding { score, reason: COVERED_TOGETHER.to_owned(), windows: gathered });
+            shared.join(window.shared);
+            let score = weights.score(&Facts::of_agreeing(sentence, &together, shared));
+            margin = margin.max(score - weights.enough_together);
+            if score >= weights.enough_together {
+                carried = carried.or_else(|| Some((COVERED_TOGETHER, gathered.clone())));
             }
         }
     }
-    let none = vec![Sight::default(); sentence.units.len()];
-    let weighing = closest.map_or_else(|| Weighing::of(sentence, &none, &none, &[]), |window| window.weighing);
-    Ok(Finding { score: weighing.score(), reason: objection(sentence, &weighing, index), windows: Vec::new() })
+    let (reason, windows) = match carried {
+        Some((reason, windows)) => (reason.to_owned(), windows),
+        None => (reasons::objection(&search, closest.as_ref()), Vec::new()),
+    };
+    Ok(Finding { margin, reason, windows })
 }
 
 /// Adds what a window saw; says whether that covers anything new.
@@ -131,60 +160,9 @@ fn gather(together: &mut [Sight], seen: &[Sight]) -> bool {
     news
 }
 
-fn cite(question: &Question, index: &Index, segments: &Range<usize>) -> Option<Citation> {
-    let inside = index.segments.get(segments.clone())?;
+fn cite(court: Court<'_>, segments: &Range<usize>) -> Option<Citation> {
+    let inside = court.index.segments.get(segments.clone())?;
     let (first, last) = (inside.first()?, inside.last()?);
-    let quote = question.contexts.get(first.context)?.get(first.range.start..last.range.end)?;
+    let quote = court.question.contexts.get(first.context)?.get(first.range.start..last.range.end)?;
     Some(Citation { context: Some(first.context), quote: quote.to_owned() })
-}
-
-/// Says in words what kept the closest window from carrying the sentence.
-fn objection(sentence: &Sentence, weighing: &Weighing, index: &Index) -> String {
-    let unheard = |number: &usize| {
-        let unit = &sentence.units[*number];
-        let keys = [Some(unit.exact), unit.near];
-        unit.is_heavy() && keys.into_iter().flatten().all(|key| index.places(key).is_empty())
-    };
-    let missing =
-        || -> Vec<usize> { weighing.missing.iter().copied().filter(|n| sentence.units[*n].is_heavy()).collect() };
-    let nowhere: Vec<usize> = weighing.missing.iter().copied().filter(unheard).collect();
-    if weighing.coverage < ENOUGH && nowhere.iter().any(|number| !weighing.numbers.contains(number)) {
-        format!("the contexts say nothing of: {}", name(sentence, &nowhere))
-    } else if !weighing.numbers.is_empty() {
-        let verb = if weighing.numbers.len() == 1 { "does" } else { "do" };
-        format!("{} {verb} not occur in the passage", name(sentence, &weighing.numbers))
-    } else if !weighing.names.is_empty() {
-        format!("the passage does not name: {}", name(sentence, &weighing.names))
-    } else if weighing.swapped {
-        format!("the passage says it of another than: {}", name(sentence, &missing()))
-    } else if !weighing.opposites.is_empty() {
-        format!("the passage says the opposite of: {}", name(sentence, &weighing.opposites))
-    } else if weighing.turned {
-        let denies = sentence.units.iter().any(|unit| unit.negated);
-        let reason = if denies { "the claim negates what the passage says" } else { "the passage negates it" };
-        reason.to_owned()
-    } else {
-        format!("no passage says all of it; missing: {}", name(sentence, &missing()))
-    }
-}
-
-/// The units of these numbers as the claim writes them; neighbours stay together.
-fn name(sentence: &Sentence, numbers: &[usize]) -> String {
-    let mut names: Vec<String> = Vec::new();
-    let mut before: Option<&Unit> = None;
-    for unit in numbers.iter().filter_map(|number| sentence.units.get(*number)) {
-        let neighbour = before.is_some_and(|before| before.place + 1 == unit.place);
-        match names.last_mut().filter(|_| neighbour) {
-            // Pairs overlap by a character.
-            Some(last) if unit.kind == Kind::Pair => last.extend(unit.written.chars().skip(1)),
-            Some(last) => {
-                last.push(' ');
-                last.push_str(&unit.written);
-            }
-            None => names.push(unit.written.clone()),
-        }
-        before = Some(unit);
-    }
-    names.truncate(NAMED);
-    names.join(", ")
 }

@@ -1,34 +1,43 @@
 //! The embedded judge: in process, deterministic, offline.
 //!
 //! It reads no meaning, it compares words. A sentence of a claim is attributed when some window of neighbouring
-//! sentences of one context covers enough of its words, and nothing there speaks against it: no number that is missing,
-//! no name that the context never gives, no other name in the place of the first word, no negation on one side only, no
-//! opposite. Several contexts may cover a
-//! sentence together, at a higher price.
+//! sentences of one context covers enough of its words, and nothing there speaks against it. What may: a number that is
+//! missing, a name that the context never gives, another thing in the place of one, another of its kind (a song for a
+//! film), names that changed places, an opposite or the other direction, a negation on one side only, an `only` or
+//! `always` that nothing supports, and a claim that asks or tells an opinion where the window does not. Several contexts
+//! may cover a sentence together, at a higher price.
 //!
 //! A request passes through the rooms in this order: `claim` takes the claims apart, `index` reads the contexts
-//! once for all of them, `window` searches, `checks` weighs a window, `decision` says yes or no and why, and `repeats`
-//! finds what a context says letter by letter. Below them
-//! `segments` cuts text and `text` reads it, with `numbers`, `stem` and the tables in `words`. `port` puts all of it
-//! behind the `Judge` port, off the async threads.
+//! once for all of them, `window` searches, `checks` tells what holds of a window and `order` what the order of its
+//! words tells, `weights` what that is worth, `decision` says yes or no, `reasons` why not, and `repeats` finds what a
+//! context says letter by letter. Below them `segments` cuts text and `text` reads it, with `numbers`, `stem` and the
+//! tables in `words` and `relations`. `port` puts all of it behind the `Judge` port, off the async threads.
 //!
 //! Two things hold by construction: a claim is attributed to a context that repeats it, and one more context never
 //! turns a yes into a no. Nothing here is trained; the few constants were chosen on human-labelled claims, where their
-//! neighbours score alike (`benches/judge.rs` measures).
+//! neighbours score alike (`benches/judge.rs` measures, `refit` chooses anew).
 
 mod checks;
 mod claim;
 mod decision;
 mod index;
 mod numbers;
+mod order;
 mod port;
+mod reasons;
+mod relations;
 mod repeats;
 mod segments;
 mod stem;
 pub(super) mod text;
+mod weights;
 mod window;
 pub(super) mod words;
 
+#[cfg(test)]
+mod pairs;
+#[cfg(test)]
+mod refit;
 #[cfg(test)]
 mod tests;
 
@@ -36,13 +45,15 @@ pub use decision::Assessment;
 pub use port::EmbeddedJudge;
 
 use self::claim::Vocabulary;
+use self::decision::Court;
 use self::index::Index;
 use self::repeats::Repeats;
+use self::weights::Weights;
 use crate::recall::judge::{Question, Verdict};
 use crate::recall::{Stop, Stopped};
 
 /// Name and version of these rules, as it stands in every receipt.
-pub const VERSION: &str = "lexical/1";
+pub const VERSION: &str = "lexical/2";
 
 /// Decides on every claim of `question`, in order.
 ///
@@ -73,12 +84,16 @@ pub fn decide(question: &Question, stop: &Stop) -> Result<Vec<Verdict>, Stopped>
     Ok(assessments.into_iter().map(|assessment| assessment.verdict).collect())
 }
 
-/// The same with the scores behind the decisions, for measuring.
+/// The same with the margins of the decisions, for measuring.
 ///
 /// # Errors
 ///
 /// As [`decide`].
 pub fn assess(question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopped> {
+    assess_by(&weights::WEIGHTS, question, stop)
+}
+
+fn assess_by(weights: &Weights, question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopped> {
     let mut vocabulary = Vocabulary::default();
     let mut claims = Vec::new();
     for claim in question.claims.iter() {
@@ -87,8 +102,7 @@ pub fn assess(question: &Question, stop: &Stop) -> Result<Vec<Assessment>, Stopp
     }
     let index = Index::read(question, &vocabulary, stop)?;
     let mut repeats = Repeats::new(question, &index, &claims);
-    let decided = claims
-        .iter()
-        .map(|(claim, sentences)| decision::assess(question, claim, sentences, &index, &mut repeats, stop));
+    let court = Court { question, vocabulary: &vocabulary, index: &index, weights, stop };
+    let decided = claims.iter().map(|(claim, sentences)| decision::assess(court, claim, sentences, &mut repeats));
     decided.collect()
 }

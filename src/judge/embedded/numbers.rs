@@ -26,15 +26,21 @@ impl Number {
         Self { digits: trimmed.to_owned(), power: power.saturating_add(dropped) }
     }
 
-    /// The form by which numbers are compared; no word has it.
-    pub(super) fn key(&self) -> String {
-        format!("#{}e{}", self.digits, self.power)
+    /// Appends the form by which numbers are compared; no word has it.
+    pub(super) fn write_key(&self, to: &mut String) {
+        to.push('#');
+        to.push_str(&self.digits);
+        to.push('e');
+        if self.power != 0 {
+            to.push_str(&self.power.to_string());
+        }
     }
 
-    /// The number of a [`Self::key`].
+    /// The number that [`Self::write_key`] wrote.
     pub(super) fn of_key(key: &str) -> Option<Self> {
         let (digits, power) = key.strip_prefix('#')?.split_once('e')?;
-        Some(Self { digits: digits.to_owned(), power: power.parse().ok()? })
+        let power = if power.is_empty() { 0 } else { power.parse().ok()? };
+        Some(Self { digits: digits.to_owned(), power })
     }
 
     /// This number with its point moved.
@@ -191,7 +197,10 @@ mod tests {
         let chars: Vec<char> = text.chars().collect();
         let (number, length) = read(&chars);
         assert_eq!(length, chars.len(), "{text}");
-        number.key()
+        let mut key = String::new();
+        number.write_key(&mut key);
+        assert_eq!(super::Number::of_key(&key), Some(number));
+        key
     }
 
     #[test]

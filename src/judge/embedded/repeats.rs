@@ -3,7 +3,7 @@
 //! Knows neither words nor scores. Emoji have no units, and a sentence's length may cut it in the context elsewhere
 //! than in the claim: what the search by words refuses is looked up here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::claim::Sentence;
@@ -39,7 +39,7 @@ impl<'a> Repeats<'a> {
             Some(found) => found,
             None => self.read(stop)?,
         };
-        let place = self.found.insert(found).get(&text::essence(claim).collect::<String>()).cloned().flatten();
+        let place = self.found.insert(found).get(&essence(claim)).cloned().flatten();
         Ok(place.and_then(|(context, range)| {
             let quote = self.question.contexts.get(context)?.get(range)?.trim().to_owned();
             Some(Citation { context: Some(context), quote })
@@ -50,16 +50,22 @@ impl<'a> Repeats<'a> {
         let mut found: HashMap<String, Option<Place>> = HashMap::new();
         let mut anywhere: Vec<String> = Vec::new();
         for (claim, sentences) in self.claims {
-            let essence: String = text::essence(claim).collect();
+            let essence = essence(claim);
             // A claim of negators alone, such as `No.`, would be found inside `know.`
             let wordless = sentences.is_empty() && !essence.is_empty() && !essence.chars().any(char::is_alphanumeric);
             if found.insert(essence.clone(), None).is_none() && wordless {
                 anywhere.push(essence);
             }
         }
+        let lengths: HashSet<usize> = found.keys().map(String::len).collect();
+        let mut essence = String::new();
         for (context, text) in self.question.passages() {
             stop.check()?;
-            let essence: String = text::essence(text).collect();
+            if anywhere.is_empty() && !may_repeat(text, &lengths) {
+                continue;
+            }
+            essence.clear();
+            text::essence(text, &mut essence);
             let place = || (context, 0..text.len());
             offer(&mut found, &essence, place());
             // One by one, but only those that no context held so far.
@@ -75,12 +81,28 @@ impl<'a> Repeats<'a> {
             if number % 1024 == 0 {
                 stop.check()?;
             }
-            let text = self.question.contexts.get(*context).and_then(|text| text.get(range.clone()));
-            let essence: String = text::essence(text.unwrap_or_default()).collect();
+            let text =
+                self.question.contexts.get(*context).and_then(|text| text.get(range.clone())).unwrap_or_default();
+            if !may_repeat(text, &lengths) {
+                continue;
+            }
+            essence.clear();
+            text::essence(text, &mut essence);
             offer(&mut found, &essence, (*context, range.clone()));
         }
         Ok(found)
     }
+}
+
+/// Can the essence of `text` have one of these lengths? Most have not, and of ASCII it can be told by counting.
+fn may_repeat(text: &str, lengths: &HashSet<usize>) -> bool {
+    !text.is_ascii() || lengths.contains(&text.chars().filter(|c| !c.is_whitespace()).count())
+}
+
+fn essence(text: &str) -> String {
+    let mut essence = String::new();
+    text::essence(text, &mut essence);
+    essence
 }
 
 /// Notes `place` for the claim of this essence, if there is one and it has no place yet.

@@ -24,6 +24,11 @@ pub(super) fn segments(text: &str) -> Vec<Range<usize>> {
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
         length += 1;
+        // Most characters, told apart at the least cost.
+        if c.is_ascii_alphanumeric() && length < LONGEST_SEGMENT {
+            previous = c;
+            continue;
+        }
         let next = chars.peek().map_or(' ', |&(_, next)| next);
         let ends = match c {
             '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' => true,

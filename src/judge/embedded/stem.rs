@@ -5,38 +5,43 @@
 
 use super::words;
 
-/// Cuts the endings of a folded, lower-case word, so that its common forms meet.
+/// Appends a folded, lower-case word without its endings, so that its common forms meet.
 ///
 /// Endings only, and never below three letters: a word cut too far meets a stranger.
-pub(super) fn stem(lower: &str) -> String {
-    if lower.len() == 3
-        && let Some(month) = words::MONTHS.iter().find(|month| month.starts_with(lower))
+pub(super) fn stem(lower: &str, to: &mut String) {
+    if let &[first @ (b'a' | b'd' | b'f' | b'j' | b'm'..=b'o' | b's'), _, _] = lower.as_bytes()
+        && let Some(month) = words::MONTHS.iter().find(|month| month.as_bytes()[0] == first && month.starts_with(lower))
     {
-        return (*month).to_owned();
+        to.push_str(month);
+        return;
     }
-    match lower.chars().next() {
+    let (rest, ending) = match lower.chars().next() {
         Some('a'..='z') => latin_stem(lower),
-        Some('\u{370}'..='\u{3FF}') => cut_ending(lower, "αεηιουωςν"),
-        Some('\u{400}'..='\u{52F}') => cut_ending(lower, "аеиоуыэюяйьмх"),
-        Some('\u{600}'..='\u{6FF}') => arabic_stem(lower),
-        Some('\u{900}'..='\u{DFF}') => lower
-            .trim_end_matches(|c: char| !c.is_alphabetic() || matches!(c, '\u{93E}'..='\u{94C}' | '\u{902}'))
-            .to_owned(),
-        _ => lower.to_owned(),
-    }
+        Some('\u{370}'..='\u{3FF}') => (cut_ending(lower, "αεηιουωςν"), ""),
+        Some('\u{400}'..='\u{52F}') => (cut_ending(lower, "аеиоуыэюяйьмх"), ""),
+        Some('\u{600}'..='\u{6FF}') => (arabic_stem(lower), ""),
+        Some('\u{900}'..='\u{DFF}') => {
+            let sign = |c: char| !c.is_alphabetic() || matches!(c, '\u{93E}'..='\u{94C}' | '\u{902}');
+            (lower.trim_end_matches(sign), "")
+        }
+        _ => (lower, ""),
+    };
+    to.push_str(rest);
+    to.push_str(ending);
 }
 
 /// Drops up to three of the characters in `endings` from the end, while at least four stay.
-fn cut_ending(word: &str, endings: &str) -> String {
+fn cut_ending<'a>(word: &'a str, endings: &str) -> &'a str {
     let mut rest = word;
     for _ in 0..3 {
         let shorter = rest.strip_suffix(|c| endings.contains(c)).filter(|rest| rest.chars().nth(3).is_some());
         rest = shorter.unwrap_or(rest);
     }
-    rest.to_owned()
+    rest
 }
 
-fn latin_stem(word: &str) -> String {
+/// What is kept of the word, and what is put after it.
+fn latin_stem(word: &str) -> (&str, &'static str) {
     let irregular = match word {
         "won" => "win",
         "wrote" | "written" => "write",
@@ -83,9 +88,7 @@ fn latin_stem(word: &str) -> String {
     if ending.is_empty() {
         rest = without(rest, "e", 3).unwrap_or(rest);
     }
-    let mut stem = rest.to_owned();
-    stem.push_str(ending);
-    stem
+    (rest, ending)
 }
 
 /// `word` without `ending`, if at least `keep` bytes stay.
@@ -93,7 +96,7 @@ fn without<'a>(word: &'a str, ending: &str, keep: usize) -> Option<&'a str> {
     word.strip_suffix(ending).filter(|rest| rest.len() >= keep)
 }
 
-fn arabic_stem(word: &str) -> String {
+fn arabic_stem(word: &str) -> &str {
     let length = |word: &str| word.chars().count();
     let mut rest = word;
     for article in ["وال", "بال", "فال", "کال", "لل", "ال"] {
@@ -108,12 +111,18 @@ fn arabic_stem(word: &str) -> String {
             break;
         }
     }
-    rest.to_owned()
+    rest
 }
 
 #[cfg(test)]
 mod tests {
-    use super::stem;
+    fn stem(lower: &str) -> String {
+        let mut folded = String::new();
+        super::super::text::fold(lower, |c| folded.push(c));
+        let mut stem = String::new();
+        super::stem(&folded, &mut stem);
+        stem
+    }
 
     #[test]
     fn forms_of_a_word_meet() {
@@ -127,7 +136,7 @@ mod tests {
             &["столица", "столицей", "столицы"],
             &["الكتاب", "والكتاب"],
         ] {
-            let stems: Vec<String> = forms.iter().map(|form| stem(&super::super::text::fold(form))).collect();
+            let stems: Vec<String> = forms.iter().map(|form| stem(form)).collect();
             assert!(stems.iter().all(|other| *other == stems[0]), "{forms:?} gave {stems:?}");
         }
     }

@@ -14,7 +14,7 @@ fn question(contexts: &[&str], claims: &[&str]) -> Question {
     }
 }
 
-fn verdict(claim: &str, contexts: &[&str]) -> Verdict {
+pub(super) fn verdict(claim: &str, contexts: &[&str]) -> Verdict {
     decide(&question(contexts, &[claim]), &Stop::default()).unwrap().remove(0)
 }
 
@@ -242,10 +242,15 @@ fn hostile_text_takes_linear_time() {
         "'".repeat(100_000),
         "\u{301}".repeat(80_000),
         "A.".repeat(80_000),
+        "higher lower ".repeat(20_000),
+        "American song, Alice beat Bob by far. ".repeat(8_000),
         long_claim.clone(),
     ] {
-        let question = question(&[&context], &["a b c not 1 字字 A.", &long_claim]);
-        assert_eq!(decide(&question, &Stop::default()).map(|verdicts| verdicts.len()), Ok(2));
+        let related =
+            "more less raise fall higher lower grow shrink larger smaller film book he king city red man dog not";
+        let named = "Bob beat Alice far American song Al Bo Cy Di Ed Fa Gi Ha Ik Jo Ko Lu Ma No Oz Pe Qi Ro Su Ti";
+        let question = question(&[&context], &["a b c not 1 字字 A.", &long_claim, related, named]);
+        assert_eq!(decide(&question, &Stop::default()).map(|verdicts| verdicts.len()), Ok(4));
     }
 }
 
@@ -372,7 +377,7 @@ fn scores_rank() {
         &["The tower opened to the public on 31 March 1889."],
         &["The tower opened on 31 March 1889.", "The tower opened on 30 March 1889.", "Bread is baked."],
     );
-    let scores: Vec<f32> = assess(&question, &Stop::default()).unwrap().iter().map(|found| found.score).collect();
+    let scores: Vec<f32> = assess(&question, &Stop::default()).unwrap().iter().map(|found| found.margin).collect();
     assert!(scores[0] > scores[1] && scores[1] > scores[2], "{scores:?}");
 }
 
@@ -427,6 +432,77 @@ fn another_name_in_the_first_place_is_no_support() {
         for contexts in [&[text][..], &[text, "Fish is fresh.", text]] {
             assert!(!verdict(other, contexts).attributed, "attributed: {other} | {text}");
         }
+    }
+}
+
+#[test]
+fn names_must_not_change_places() {
+    let text = "Google acquired YouTube in 2006. It has offices in Zurich.";
+    carried("Google acquired YouTube in 2006.", text);
+    refused("YouTube acquired Google in 2006.", text, "the passage says it the other way round of: YouTube, Google");
+    // The other voice, and another order of what is no role.
+    carried("YouTube was acquired by Google in 2006.", text);
+    carried("In 2006 Google acquired YouTube.", text);
+    both("Brazil beat Italy.", "In the final, Brazil beat Italy.", "In the final, Italy beat Brazil.");
+    both("Italy beat Brazil.", "Italy beat Brazil in the final.", "Brazil beat Italy in the final.");
+    both("Brazil was beaten by Italy.", "Brazil was beaten by Italy.", "Italy was beaten by Brazil.");
+}
+
+#[test]
+fn what_stands_in_its_place_is_told() {
+    let text = "The Shining is a horror novel by Stephen King. Its sales rose in the third quarter.";
+    refused("The Shining is a song by Stephen King.", text, "the passage has another than: song");
+    refused("Its sales fell in the third quarter.", text, "the passage says the opposite of: fell");
+    refused("Its sales rose in the third decade.", text, "the passage says something else in place of: decade");
+    refused("Its sales always rose in the third quarter.", text, "the passage does not say: always");
+    carried("Its sales rose in the third quarter.", text);
+}
+
+#[test]
+fn direction_is_read_off_the_nearest_word() {
+    let text =
+        "Whole fruits are associated with a lower risk of diabetes, and fruit juice with a higher risk of stroke.";
+    both(
+        "Whole fruits reduce the risk of diabetes.",
+        text,
+        "Whole fruits are associated with a higher risk of diabetes, and fruit juice with a lower risk of stroke.",
+    );
+}
+
+#[test]
+fn a_denial_must_be_answered() {
+    both("He failed to reach the summit.", "He failed to reach the summit in 1953.", "He reached the summit in 1953.");
+    refused(
+        "The drug does not reduce pressure in the elderly.",
+        "The drug reduces pressure in the elderly, and sleep improves.",
+        "the claim negates what the passage says",
+    );
+}
+
+#[test]
+fn questions_and_opinions_are_no_statements() {
+    let text = "The Eiffel Tower was built in 1889 in Paris.";
+    carried("The Eiffel Tower was built in 1889.", text);
+    let reason = "the claim asks, or speaks for whoever says it; the passage does not";
+    refused("Was the Eiffel Tower built in 1889?", text, reason);
+    refused("I think the Eiffel Tower was built in 1889.", text, reason);
+    carried("I saw the Eiffel Tower in Paris.", "In May I saw the Eiffel Tower in Paris.");
+}
+
+#[test]
+fn confidence_grows_with_the_margin() {
+    let text = "The tower opened to the public on 31 March 1889.";
+    let confidence = |claim: &str| {
+        let found = assess(&question(&[text], &[claim]), &Stop::default()).unwrap().remove(0);
+        (found.verdict.attributed, found.confidence())
+    };
+    let (whole, sure) = confidence(text);
+    let (part, less_sure) = confidence("The tower opened to visitors on 31 March 1889 at noon.");
+    assert!(whole && part && sure > less_sure, "{sure} {less_sure}");
+    let (other, refusal) = confidence("Bread is baked from flour in 20 ovens.");
+    assert!(!other && refusal > 0.7, "{refusal}");
+    for claim in ["", "…", "tower", "No.", "The tower"] {
+        assert!((0.5..=1.0).contains(&confidence(claim).1));
     }
 }
 

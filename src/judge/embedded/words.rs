@@ -1,11 +1,10 @@
-//! What is known of words: which carry little, which negate, which are opposites.
+//! What is known of words by themselves: which carry little, which negate, which sweep. How words stand to each other
+//! is told in `relations`.
 //!
 //! All tables are plain lists, meant to be read and argued with.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
-
-use super::stem::stem;
 
 /// Words that say little by themselves, in lower case, by language.
 const LIGHT: [&str; 10] = [
@@ -42,7 +41,7 @@ const LIGHT: [&str; 10] = [
 
 /// Words that open a sentence often and name nothing, in lower case; with those in -ly and the light ones.
 const OPENERS: &str = "however therefore moreover furthermore additionally thus hence although though since yes overall \
-     according despite given like unlike besides instead meanwhile today many several various people";
+     according despite given like unlike besides instead meanwhile today many several various people early sadly oddly";
 
 /// Words that turn a statement round, in lower case.
 const NEGATORS: &str = "not never no none nobody nothing neither nor cannot without unable incapable \
@@ -50,72 +49,24 @@ const NEGATORS: &str = "not never no none nobody nothing neither nor cannot with
      não nao niet geen nooit не нет ни никогда нельзя δεν μην οχι ποτε لا لم لن لیس لیست غیر نیست نبود نه هیچ \
      نشد نکرد ندارد نداشت نمی לא אין אינו אינה אינם नहीं न";
 
-/// Opposites as stems' words: where a claim says one and the passage the other, the passage says something else.
-const OPPOSITES: [(&str, &str); 63] = [
-    ("increase", "decrease"),
-    ("increase", "reduce"),
-    ("raise", "lower"),
-    ("rise", "fall"),
-    ("higher", "lower"),
-    ("high", "low"),
-    ("more", "less"),
-    ("more", "fewer"),
-    ("most", "least"),
-    ("before", "after"),
-    ("first", "last"),
-    ("first", "second"),
-    ("north", "south"),
-    ("northern", "southern"),
-    ("east", "west"),
-    ("eastern", "western"),
-    ("win", "lose"),
-    ("won", "lost"),
-    ("alive", "dead"),
-    ("male", "female"),
-    ("man", "woman"),
-    ("men", "women"),
-    ("boy", "girl"),
-    ("son", "daughter"),
-    ("brother", "sister"),
-    ("father", "mother"),
-    ("husband", "wife"),
-    ("actor", "actress"),
-    ("largest", "smallest"),
-    ("bigger", "smaller"),
-    ("large", "small"),
-    ("always", "never"),
-    ("true", "false"),
-    ("open", "close"),
-    ("begin", "end"),
-    ("start", "end"),
-    ("positive", "negative"),
-    ("left", "right"),
-    ("buy", "sell"),
-    ("accept", "reject"),
-    ("best", "worst"),
-    ("good", "bad"),
-    ("early", "late"),
-    ("earlier", "later"),
-    ("hot", "cold"),
-    ("old", "young"),
-    ("strong", "weak"),
-    ("major", "minor"),
-    ("include", "exclude"),
-    ("import", "export"),
-    ("activate", "inhibit"),
-    ("improve", "worsen"),
-    ("grow", "shrink"),
-    ("increase", "shrink"),
-    ("increase", "fall"),
-    ("decrease", "rise"),
-    ("minimum", "maximum"),
-    ("daily", "weekly"),
-    ("daily", "monthly"),
-    ("daily", "yearly"),
-    ("weekly", "monthly"),
-    ("weekly", "yearly"),
-    ("monthly", "yearly"),
-];
+/// Words that say that something did not come about, in lower case.
+const FAILING: &str = "fail fails failed failing decline declines declined declining refuse refuses refused refusing \
+     lack lacks lacked lacking absent deny denies denied denying avoid avoids avoided avoiding reject rejects rejected \
+     rejecting instead rather unlike except hardly rarely barely scarcely false untrue unlikely impossible stop stops \
+     stopped cease ceases ceased cancel cancels cancelled canceled prevent prevents prevented preventing oppose opposes \
+     opposed against";
+
+/// Words that leave no exception, in lower case: a passage that does not say so says less. Those that negate are none
+/// of them, since they are weighed as negators.
+const SWEEPING: &str = "only solely entirely exclusively always every everyone everything sole entire completely \
+     purely whole fully totally wholly alone \
+     nur immer jeder jede jedes alle ausschließlich toujours seulement uniquement tous toutes chaque \
+     siempre solo solamente todos todas cada sempre tutti \
+     только всегда все каждый";
+
+/// Words for who speaks or is spoken to, in lower case. A claim with one reports an opinion or a talk.
+const SPEAKERS: &str = "i my me mine myself we our us you your ich mir mich mein meine wir uns \
+     je moi mon nous yo mi nosotros я мне меня мой мы нас";
 
 /// English months in order.
 pub(super) const MONTHS: [&str; 12] = [
@@ -138,34 +89,104 @@ pub(super) fn month(number: u32) -> &'static str {
     MONTHS.iter().zip(1..).find(|(_, n)| *n == number).map_or("december", |(name, _)| name)
 }
 
-/// The words of `lists`, folded as the texts are that they will meet.
-fn folded(lists: &[&str]) -> HashSet<String> {
-    let words = lists.iter().flat_map(|list| list.split_whitespace());
-    words.map(|word| super::text::fold(word).into_owned()).collect()
+/// Words that tell by whom something was done, in lower case.
+const AGENTS: &str = "by von vom durch par por da dal door";
+
+/// What the tables say of a word; any number of these.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Traits(u8);
+
+impl Traits {
+    /// It carries little.
+    pub(super) const LIGHT: Self = Self(1);
+    /// It turns a statement round.
+    pub(super) const NEGATOR: Self = Self(1 << 1);
+    /// It opens sentences often and names nothing.
+    pub(super) const OPENER: Self = Self(1 << 2);
+    /// It says that something did not come about.
+    pub(super) const FAILING: Self = Self(1 << 3);
+    /// It leaves no exception.
+    pub(super) const SWEEPING: Self = Self(1 << 4);
+    /// It stands for who speaks or is spoken to.
+    pub(super) const SPEAKER: Self = Self(1 << 5);
+
+    /// Are all of `wanted` among these?
+    pub(super) fn has(self, wanted: Self) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+
+    /// It tells by whom something was done.
+    pub(super) const AGENT: Self = Self(1 << 6);
+
+    fn join(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
 }
 
 /// Does this folded, lower-case word carry little?
 pub(in crate::judge) fn is_light(lower: &str) -> bool {
-    static SET: LazyLock<HashSet<String>> = LazyLock::new(|| folded(&LIGHT));
-    SET.contains(lower)
+    traits(lower).has(Traits::LIGHT)
 }
 
-/// Does this folded, lower-case word turn a statement round?
-pub(super) fn is_negator(lower: &str) -> bool {
-    static SET: LazyLock<HashSet<String>> = LazyLock::new(|| folded(&[NEGATORS]));
+/// What is known of this folded, lower-case word.
+pub(super) fn traits(lower: &str) -> Traits {
+    static MAP: LazyLock<HashMap<String, Traits>> = LazyLock::new(|| {
+        let lists = LIGHT.iter().map(|list| (*list, Traits::LIGHT)).chain([
+            (NEGATORS, Traits::NEGATOR),
+            (OPENERS, Traits::OPENER),
+            (FAILING, Traits::FAILING),
+            (SWEEPING, Traits::SWEEPING),
+            (SPEAKERS, Traits::SPEAKER),
+            (AGENTS, Traits::AGENT),
+        ]);
+        let mut map: HashMap<String, Traits> = HashMap::new();
+        for (list, own) in lists {
+            for word in list.split_whitespace() {
+                // Folded as the texts are that it will meet.
+                let mut folded = String::new();
+                super::text::fold(word, |c| folded.push(c));
+                map.entry(folded).or_default().join(own);
+            }
+        }
+        map
+    });
+    let mut traits = MAP.get(lower).copied().unwrap_or_default();
     // Persian verbs take the negation as a prefix.
-    lower.ends_with("n't") || lower.starts_with("نمی") || SET.contains(lower)
+    if lower.ends_with("n't") || lower.starts_with("نمی") {
+        traits.join(Traits::NEGATOR);
+    }
+    traits
 }
 
 /// Is this folded, lower-case word a common opener that names nothing?
 pub(super) fn is_opener(lower: &str) -> bool {
-    static SET: LazyLock<HashSet<String>> = LazyLock::new(|| folded(&[OPENERS]));
-    lower.ends_with("ly") || SET.contains(lower)
+    // Longer than `Italy`, `Emily` and `Kelly`.
+    (lower.len() > 5 && lower.ends_with("ly") && lower != "sicily") || traits(lower).has(Traits::OPENER)
 }
 
 /// Does this pair of characters of a script without gaps begin with a word that points at something named elsewhere?
-pub(super) fn is_dense_pronoun(pair: &str) -> bool {
-    pair.starts_with(['그', '이', '저', '他', '她', '它', '这', '這', '那', '该', '此', '彼', 'そ', 'こ', 'あ', '私'])
+pub(super) fn is_dense_pronoun(pair: &[char]) -> bool {
+    matches!(
+        pair,
+        [
+            '그' | '이'
+                | '저'
+                | '他'
+                | '她'
+                | '它'
+                | '这'
+                | '這'
+                | '那'
+                | '该'
+                | '此'
+                | '彼'
+                | 'そ'
+                | 'こ'
+                | 'あ'
+                | '私',
+            ..
+        ]
+    )
 }
 
 /// Does a negation stand at the start of `run`, characters of a script without gaps?
@@ -190,18 +211,6 @@ pub(super) fn is_dense_negator(run: &[char]) -> bool {
         &['ม', 'ิ', 'ไ', 'ด'],
     ];
     run == ['안'] || SIGNS.iter().any(|sign| run.starts_with(sign))
-}
-
-/// The opposites of the word with this stem, as stems.
-pub(super) fn opposites(key: &str) -> &'static [String] {
-    static MAP: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
-        let mut map: HashMap<String, Vec<String>> = HashMap::new();
-        for (a, b) in OPPOSITES.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]) {
-            map.entry(stem(a)).or_default().push(stem(b));
-        }
-        map
-    });
-    MAP.get(key).map_or(&[], Vec::as_slice)
 }
 
 /// Is this lower-case word a title or another shortening that keeps its dot?
