@@ -22,7 +22,7 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// The longest that one call to the judge's backend may take.
     pub judge_timeout: Duration,
-    /// Samples judged at once.
+    /// Calls to the judge's backend in flight at once.
     pub judge_concurrency: usize,
     /// Requests that may wait.
     pub queue: usize,
@@ -123,6 +123,7 @@ fn judge(config: &Config, compute: &Compute) -> Result<Arc<dyn Judge>, Box<dyn s
         repairs: config.judge_repairs,
         output_ceiling: config.judge_max_output_tokens,
         seed: config.judge_seed,
+        window: config.judge_context_window,
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
     Ok(Arc::new(ChatJudge::new(model, slots, asking)))

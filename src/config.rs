@@ -54,12 +54,14 @@ pub struct Config {
     pub judge_attempts: u32,
     /// Re-asks after an unusable answer.
     pub judge_repairs: u32,
-    /// Samples judged at once, at least 1.
+    /// Calls to the judge's backend in flight at once, at least 1.
     pub judge_concurrency: usize,
     /// Ceiling of one reply in tokens.
     pub judge_max_output_tokens: Option<u32>,
     /// The sampling seed.
     pub judge_seed: i64,
+    /// The model's window in tokens, prompt and answer together; `None` for what the backend reports.
+    pub judge_context_window: Option<u32>,
     /// Requests that may wait.
     pub queue: usize,
     /// The largest body in bytes.
@@ -114,7 +116,7 @@ struct Cli {
     /// Re-asks after an answer that cannot be used
     #[arg(long, env = "RECALL_JUDGE_REPAIRS", default_value = "1", global = true, allow_hyphen_values = true)]
     judge_repairs: String,
-    /// Samples judged at once by a model
+    /// Calls to the judge's backend in flight at once
     #[arg(long, env = "RECALL_JUDGE_CONCURRENCY", default_value = "64", global = true, allow_hyphen_values = true)]
     judge_concurrency: String,
     /// Ceiling of one reply in tokens [default: none]
@@ -130,6 +132,16 @@ struct Cli {
     /// Sampling seed sent to the judge's backend
     #[arg(long, env = "RECALL_JUDGE_SEED", default_value = "7", global = true, allow_hyphen_values = true)]
     judge_seed: String,
+    /// Window of the judge's model in tokens, prompt and answer together [default: what the backend reports]
+    #[arg(
+        long,
+        env = "RECALL_JUDGE_CONTEXT_WINDOW",
+        default_value = "",
+        hide_default_value = true,
+        global = true,
+        allow_hyphen_values = true
+    )]
+    judge_context_window: String,
     /// Requests that may wait for a judge; beyond it 503
     #[arg(long, env = "RECALL_QUEUE", default_value = "4096", global = true, allow_hyphen_values = true)]
     queue: String,
@@ -217,6 +229,14 @@ impl Config {
                 },
             ),
             judge_seed: reader.read("judge_seed", &cli.judge_seed, "an integer", parse),
+            judge_context_window: reader.read(
+                "judge_context_window",
+                &cli.judge_context_window,
+                "a number of at least 256",
+                |text| {
+                    if text.is_empty() { Some(None) } else { within(text, 256, u32::MAX).map(Some) }
+                },
+            ),
             queue: reader.read("queue", &cli.queue, "a number from 0 to 1000000", |text| within(text, 0, 1_000_000)),
             body_limit: reader.read("body_limit", &cli.body_limit, "a size from 1KiB to 4GiB, such as 32MiB", size),
             stream_spool: reader.read(

@@ -21,7 +21,7 @@
 //!
 //! `POST /recall/llm`: [`http`]'s layers → `http/body.rs` (bytes) → `http/extract.rs` (fields, every fault at once) →
 //! `http/recall_llm.rs` (the handler) → [`recall::llm`] (cut → judge → check → score) → `recall/claims.rs` →
-//! `judge/embedded` or `judge/chat.rs` → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
+//! `judge/embedded` or `judge/chat.rs` (votes → windows → round) → `judge/prompt.rs` → `providers/openai.rs` → `providers/transport.rs` →
 //! `judge/reply` → `recall/evidence` → [`recall::Recall`] → the answer. Whatever fails turns round once, in
 //! `http/problem.rs`.
 //!
@@ -35,6 +35,8 @@
 pub mod app;
 pub mod compute;
 pub mod config;
+pub mod deadline;
+pub mod flights;
 pub mod http;
 pub mod judge;
 pub mod providers;

@@ -75,8 +75,8 @@ impl Slots {
     /// `deadline` when no place became free before.
     pub async fn enter(&self, deadline: Instant) -> Result<Slot, Full> {
         let shared = &self.0;
-        if let Ok(permit) = Arc::clone(&shared.free).try_acquire_owned() {
-            return Ok(shared.slot(permit));
+        if let Some(slot) = self.try_enter() {
+            return Ok(slot);
         }
         let ahead = shared.waiting.fetch_add(1, Ordering::Relaxed);
         let _waiter = Waiter(shared);
@@ -97,6 +97,13 @@ impl Slots {
                 Err(Full::after(wait, "no place became free before the request's deadline".to_owned()))
             }
         }
+    }
+
+    /// A place if one is free at once and nobody waits for it.
+    #[must_use]
+    pub fn try_enter(&self) -> Option<Slot> {
+        // A place that is given back goes to whoever waits first; only what nobody waits for is free.
+        Arc::clone(&self.0.free).try_acquire_owned().ok().map(|permit| self.0.slot(permit))
     }
 }
 

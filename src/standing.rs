@@ -72,7 +72,7 @@ mod tests {
     use futures_util::future::BoxFuture;
 
     use super::*;
-    use crate::recall::judge::{JudgeFault, JudgeInfo, Judgement, Question};
+    use crate::recall::judge::{JudgeFault, JudgeInfo, Judgement, Question, Votes};
 
     /// A judge whose look-ups end as told, one after another; the last for ever.
     struct Told {
@@ -95,13 +95,13 @@ mod tests {
             })
         }
 
-        fn judge(&self, _: Arc<Question>, _: std::time::Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
+        fn judge(&self, _: Arc<Question>, _: Votes, _: std::time::Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
             Box::pin(std::future::ready(Err(JudgeError::internal("nobody asked"))))
         }
     }
 
     fn standing(usable: &[bool]) -> (Arc<Standing>, Arc<Told>) {
-        let info = JudgeInfo { provider: "told", model: String::new(), prompt: None, prompt_sha256: None };
+        let info = JudgeInfo { provider: "told", model: String::new(), prompt: None, prompt_sha256: None, seed: None };
         let judge = Arc::new(Told { info, usable: usable.to_vec(), looks: AtomicUsize::new(0) });
         (Arc::new(Standing::of(judge.clone())), judge)
     }

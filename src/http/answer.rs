@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::recall::RecallAt;
-use crate::recall::judge::Warning;
+use crate::recall::judge::{Usage, Warning};
 
 /// The recall that a list cut after its first `k` entries would have reached.
 #[derive(Debug, Serialize, ToSchema)]
@@ -73,5 +73,32 @@ impl From<Warning> for WarningBody {
             }
         };
         Self { code, detail }
+    }
+}
+
+/// What an answer cost. A count that the backend did not report is null.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = JudgeUsage)]
+pub struct UsageBody {
+    /// Calls sent to the backend, retries and repairs included.
+    pub judge_calls: u64,
+    /// Tokens of the prompts, cached ones included.
+    #[schema(required = true)]
+    pub input_tokens: Option<u64>,
+    /// The part of `input_tokens` that the backend had cached.
+    #[schema(required = true)]
+    pub cached_input_tokens: Option<u64>,
+    /// Tokens of the replies, reasoning included.
+    #[schema(required = true)]
+    pub output_tokens: Option<u64>,
+    /// The part of `output_tokens` that was reasoning.
+    #[schema(required = true)]
+    pub reasoning_tokens: Option<u64>,
+}
+
+impl From<Usage> for UsageBody {
+    fn from(usage: Usage) -> Self {
+        let Usage { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens } = usage;
+        Self { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
     }
 }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
@@ -223,6 +224,17 @@ impl<'a> Fields<'a> {
         let number = serde_json::from_str::<f64>(raw.get()).ok();
         if number.is_none() {
             self.fault(pointer, format!("expected {expected}, found {}", shown(raw)));
+        }
+        number
+    }
+
+    /// An option that is a whole number in a range.
+    pub fn whole_number(&mut self, name: &'static str, range: RangeInclusive<u8>) -> Option<u8> {
+        let (pointer, raw) = self.find(name)?;
+        let number = raw.get().parse().ok().filter(|number| range.contains(number));
+        if number.is_none() {
+            let (least, most) = range.into_inner();
+            self.fault(pointer, format_args!("expected an integer from {least} to {most}, found {}", shown(raw)));
         }
         number
     }

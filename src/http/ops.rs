@@ -128,7 +128,7 @@ pub struct InfoLimits {
     pub request_timeout_ms: u64,
     /// The longest that one call to the judge's backend may take, in milliseconds (`--judge-timeout`).
     pub judge_timeout_ms: u64,
-    /// Samples judged at once (`--judge-concurrency`).
+    /// Calls to the judge's backend in flight at once (`--judge-concurrency`).
     pub judge_concurrency: usize,
     /// Requests that may wait (`--queue`).
     pub queue: usize,

@@ -15,8 +15,9 @@ use serde::Serialize;
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use super::answer::UsageBody;
 use crate::compute::Uncomputed;
-use crate::recall::judge::{JudgeError, JudgeFault};
+use crate::recall::judge::{JudgeError, JudgeFault, Usage};
 
 /// Defines [`Code`] and its table in one place.
 macro_rules! codes {
@@ -190,6 +191,8 @@ pub struct Problem {
     pub retry_after: Option<Duration>,
     /// Can sending the same again help?
     pub retryable: bool,
+    /// What the judge's backend was paid before it failed; `None` when it was not asked. Boxed: most problems have none.
+    pub usage: Option<Box<Usage>>,
 }
 
 impl Problem {
@@ -203,6 +206,7 @@ impl Problem {
             errors: Vec::new(),
             retry_after: None,
             retryable: code.is_retryable(),
+            usage: None,
         }
     }
 
@@ -221,7 +225,7 @@ impl Problem {
     /// The problem as it is written, for the request with this id.
     #[must_use]
     pub fn body(self, request_id: &str) -> ProblemBody {
-        let Self { code, detail, hint, errors, retry_after: _, retryable } = self;
+        let Self { code, detail, hint, errors, retry_after: _, retryable, usage } = self;
         ProblemBody {
             kind: "about:blank",
             title: code.status().canonical_reason().unwrap_or_default(),
@@ -232,7 +236,14 @@ impl Problem {
             errors,
             retryable,
             request_id: request_id.to_owned(),
+            usage: usage.map(|usage| UsageBody::from(*usage)),
         }
+    }
+
+    /// The same problem with what the judge's backend was paid for it.
+    #[must_use]
+    pub fn having_spent(self, usage: Usage) -> Self {
+        Self { usage: (usage.judge_calls > 0).then(|| Box::new(usage)), ..self }
     }
 
     /// A body that is understood but cannot be scored.
@@ -277,6 +288,10 @@ pub struct ProblemBody {
     pub retryable: bool,
     /// The request's id, as in the header `x-request-id` and in the log.
     pub request_id: String,
+    /// What the judge's backend was asked and paid before it failed. Absent when it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub usage: Option<UsageBody>,
 }
 
 impl IntoResponse for Problem {
@@ -353,13 +368,13 @@ impl From<JudgeError> for Problem {
         };
         if code == Code::Internal {
             tracing::error!(detail = error.detail, "a judge broke its contract");
-            return Self::internal();
+            return Self::internal().having_spent(error.usage);
         }
         let may_pass = error.fault == JudgeFault::UpstreamFailing;
         Self {
             retry_after: error.retry_after,
             retryable: may_pass || code.is_retryable(),
-            ..Self::new(code, error.detail)
+            ..Self::new(code, error.detail).having_spent(error.usage)
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
-use super::answer::{CutOffRecall, WarningBody};
+use super::answer::{CutOffRecall, UsageBody, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
@@ -18,11 +18,11 @@ use super::problem::{Problem, ProblemBody};
 use super::work::work;
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
-use crate::recall::judge::{JudgeInfo, Usage};
+use crate::recall::judge::{JudgeInfo, Votes};
 use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
 
 /// What this route takes beside the sample's fields.
-pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "k"] };
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "votes", "k"] };
 
 /// One sample: a question, what was retrieved for it, and the answer it should have led to.
 #[derive(ToSchema)]
@@ -46,6 +46,10 @@ pub struct RecallLlmRequest {
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
+    /// Judge this often and decide each claim by the majority; a tie is not attributed. The embedded judge always says the
+    /// same, so it is asked once.
+    #[schema(minimum = 1, maximum = 9, default = 1)]
+    pub votes: Option<u8>,
     /// Report recall within the first k contexts too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
 }
@@ -109,6 +113,10 @@ pub struct ClaimVerdictBody {
     /// The judge's quotes, each looked up in the contexts by code. A quote that is found proves that the words stand
     /// there, not that they support the claim.
     pub evidence: Vec<EvidenceBody>,
+    /// The share of the votes that say so. Absent when there was to be one vote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.5, maximum = 1, nullable = false)]
+    pub agreement: Option<f64>,
 }
 
 /// A quote and where it stands.
@@ -164,26 +172,12 @@ pub struct JudgeBody {
     /// Name and version of the rules that cut the reference; null when you sent the claims.
     #[schema(required = true)]
     pub splitter: Option<&'static str>,
-}
-
-/// What an answer cost. A count that the backend did not report is null.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = JudgeUsage)]
-pub struct UsageBody {
-    /// Calls sent to the backend, retries and repairs included.
-    pub judge_calls: u64,
-    /// Tokens of the prompts, cached ones included.
+    /// The sampling seed asked for; further votes count on from it. Null for the embedded judge.
     #[schema(required = true)]
-    pub input_tokens: Option<u64>,
-    /// The part of `input_tokens` that the backend had cached.
-    #[schema(required = true)]
-    pub cached_input_tokens: Option<u64>,
-    /// Tokens of the replies, reasoning included.
-    #[schema(required = true)]
-    pub output_tokens: Option<u64>,
-    /// The part of `output_tokens` that was reasoning.
-    #[schema(required = true)]
-    pub reasoning_tokens: Option<u64>,
+    pub seed: Option<i64>,
+    /// In how many windows the contexts were read: 1 as a whole, more when they did not fit the model's window at once.
+    #[schema(minimum = 1)]
+    pub windows: usize,
 }
 
 fn read(body: &[u8], defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
@@ -227,6 +221,7 @@ impl Measure for RecallLlm {
 
     fn options(fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
         LlmOptions {
+            votes: fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new).unwrap_or(defaults.votes),
             evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(defaults.evidence),
             cut_offs: fields.cut_offs(&defaults.cut_offs),
         }
@@ -236,14 +231,14 @@ impl Measure for RecallLlm {
         let size = sample.len();
         let defaults = options.clone();
         let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&sample, &defaults)).await?;
-        let judged = llm::judge(sample, app.judge(), deadline).await?;
-        let weight = judged.weight();
+        let judged = llm::judge(sample, &options, app.judge(), deadline).await?;
+        let (weight, spent) = (judged.weight(), judged.usage());
         let check = move |stop: &Stop| {
             let scored = judged.check(&options, stop)?;
             let (recall, usage) = (scored.recall, scored.usage);
             Scored::new(id.clone(), &RecallLlmAnswer::new(id, scored), recall, usage)
         };
-        work(app.checks(), size.max(weight), deadline, check).await
+        work(app.checks(), size.max(weight), deadline, check).await.map_err(|problem| problem.having_spent(spent))
     }
 
     fn at_once(app: &App) -> usize {
@@ -285,7 +280,7 @@ impl Measure for RecallLlm {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -295,7 +290,7 @@ impl Measure for RecallLlm {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -394,7 +389,7 @@ impl RecallLlmAnswer {
             total: scored.recall.total(),
             verdicts: scored.verdicts.map(ClaimVerdictBody::from).into_vec(),
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
-            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter),
+            judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter, scored.windows),
             usage: scored.usage.into(),
             cached: false,
             warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
@@ -409,6 +404,7 @@ impl From<ClaimVerdict> for ClaimVerdictBody {
             attributed: verdict.attributed,
             reason: verdict.reason,
             evidence: verdict.evidence.into_iter().map(EvidenceBody::from).collect(),
+            agreement: verdict.agreement,
         }
     }
 }
@@ -431,15 +427,8 @@ impl From<Evidence> for EvidenceBody {
 }
 
 impl JudgeBody {
-    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>) -> Self {
-        let JudgeInfo { provider, model, prompt, prompt_sha256 } = info;
-        Self { provider, model, model_reported, prompt, prompt_sha256, splitter }
-    }
-}
-
-impl From<Usage> for UsageBody {
-    fn from(usage: Usage) -> Self {
-        let Usage { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens } = usage;
-        Self { judge_calls, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens }
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>, windows: usize) -> Self {
+        let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, seed, windows }
     }
 }

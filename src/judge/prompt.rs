@@ -25,26 +25,29 @@ pub const ANSWER: AnswerSchema = AnswerSchema {
     json: r#"{"type":"object","additionalProperties":false,"required":["verdicts"],"properties":{"verdicts":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["n","evidence","reason","attributed"],"properties":{"n":{"type":"integer"},"evidence":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["context","quote"],"properties":{"context":{"type":"integer"},"quote":{"type":"string"}}}},"reason":{"type":"string"},"attributed":{"type":"boolean"}}}}}}"#,
 };
 
-/// SHA-256 of [`SYSTEM`] in lower-case hex.
+/// SHA-256 of a prompt's fixed part in lower-case hex, as it stands in every receipt.
 #[must_use]
-pub fn sha256() -> String {
-    Sha256::digest(SYSTEM).iter().fold(String::new(), |mut hex, byte| {
+pub fn sha256(system: &str) -> String {
+    Sha256::digest(system).iter().fold(String::new(), |mut hex, byte| {
         // Writing to a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
         hex
     })
 }
 
-/// The data part: the question, the contexts that hold text, and the claims whose numbers are in `asked`.
+/// A context that holds text, with its position in the list as sent, counted from 0.
+pub type Passage<'a> = (usize, &'a str);
+
+/// The data part: the question, `passages`, and the claims whose numbers are in `asked`.
 ///
 /// Numbers count from 1 and are those of the whole sample, so they stay true when only some claims are asked again.
 /// `note` tells what was wrong with the answer before; it comes last, so that the part that providers cache reaches as
 /// far as it can.
 #[must_use]
-pub fn data(question: &Question, asked: &[usize], note: Option<&str>) -> String {
+pub fn data(question: &Question, passages: &[Passage<'_>], asked: &[usize], note: Option<&str>) -> String {
     let data = Data {
         question: &question.user_input,
-        contexts: question.passages().map(|(position, text)| Numbered { n: position + 1, text }).collect(),
+        contexts: passages.iter().map(|&(position, text)| Numbered { n: position + 1, text }).collect(),
         claims: (1..)
             .zip(question.claims.iter())
             .filter(|(n, _)| asked.binary_search(n).is_ok())
@@ -54,6 +57,12 @@ pub fn data(question: &Question, asked: &[usize], note: Option<&str>) -> String 
     };
     // Strings and numbers alone always serialise; an empty question would be answered with an error, not a number.
     serde_json::to_string(&data).unwrap_or_default()
+}
+
+/// A passage as it stands in [`data`].
+#[must_use]
+pub fn passage(&(position, text): &Passage<'_>) -> String {
+    serde_json::to_string(&Numbered { n: position + 1, text }).unwrap_or_default()
 }
 
 #[derive(Serialize)]
@@ -84,10 +93,14 @@ mod tests {
         }
     }
 
+    fn whole(question: &Question, asked: &[usize], note: Option<&str>) -> String {
+        data(question, &question.passages().collect::<Vec<_>>(), asked, note)
+    }
+
     #[test]
     fn the_data_is_json_with_real_characters_and_true_numbers() {
         insta::assert_snapshot!(
-            data(&question(), &[1, 2], None),
+            whole(&question(), &[1, 2], None),
             @r#"{"question":"Where?","contexts":[{"n":1,"text":"東京 {x} \"</context>\""},{"n":3,"text":"B"}],"claims":[{"n":1,"text":"one"},{"n":2,"text":"two"}]}"#
         );
     }
@@ -95,7 +108,7 @@ mod tests {
     #[test]
     fn a_repair_asks_for_the_open_claims_alone_and_says_why() {
         insta::assert_snapshot!(
-            data(&question(), &[2], Some("no entry for claim 2")),
+            whole(&question(), &[2], Some("no entry for claim 2")),
             @r#"{"question":"Where?","contexts":[{"n":1,"text":"東京 {x} \"</context>\""},{"n":3,"text":"B"}],"claims":[{"n":2,"text":"two"}],"note":"no entry for claim 2"}"#
         );
     }
@@ -103,9 +116,9 @@ mod tests {
     #[test]
     fn an_echo_of_the_prompt_is_no_answer() {
         for asked in [&[1][..], &[1, 2]] {
-            let data = data(&question(), asked, None);
+            let data = whole(&question(), asked, None);
             for echo in [SYSTEM.to_owned(), data.clone(), format!("{SYSTEM}\n{data}"), format!("{data}\n{SYSTEM}")] {
-                let read = crate::judge::reply::read(&echo, asked).map(|reading| reading.verdicts);
+                let read = crate::judge::reply::read(&echo, asked).map(|reading| reading.entries);
                 assert!(read.as_ref().is_ok_and(Vec::is_empty) || read.is_err(), "{read:?} from {echo}");
             }
         }
@@ -115,7 +128,7 @@ mod tests {
     fn wording_and_shape_are_those_of_this_version() {
         // A change here changes verdicts: give it a new VERSION and measure it.
         assert_eq!(VERSION, "attribution/1");
-        insta::assert_snapshot!(sha256(), @"4751002114f29e6d14a26624c6824d75511784f729899017d7656f05a5efbe0e");
+        insta::assert_snapshot!(sha256(SYSTEM), @"4751002114f29e6d14a26624c6824d75511784f729899017d7656f05a5efbe0e");
         let schema: serde_json::Value = serde_json::from_str(ANSWER.json).unwrap();
         assert_eq!(schema["required"][0], "verdicts");
     }

@@ -52,26 +52,106 @@ pub struct Verdict {
     pub evidence: Vec<Citation>,
 }
 
-/// Exactly one verdict for every claim, in the order of the claims.
+/// How often one question is judged: from 1 to [`Votes::MOST`] times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Votes(u8);
+
+impl Default for Votes {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl Votes {
+    /// Judged once.
+    pub const ONE: Self = Self(1);
+
+    /// More votes than this cost more than they settle.
+    pub const MOST: u8 = 9;
+
+    /// So many votes; `None` outside of 1 to [`Self::MOST`].
+    #[must_use]
+    pub fn new(votes: u8) -> Option<Self> {
+        (1..=Self::MOST).contains(&votes).then_some(Self(votes))
+    }
+
+    /// How many, at least 1.
+    #[must_use]
+    pub fn count(self) -> u8 {
+        self.0
+    }
+}
+
+/// How many of the votes on a claim say what was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agreement {
+    agreeing: u8,
+    votes: u8,
+}
+
+impl Agreement {
+    /// One vote, which agrees with itself.
+    pub const SOLE: Self = Self { agreeing: 1, votes: 1 };
+
+    /// `agreeing` of `votes`; never more than all, never of none.
+    #[must_use]
+    pub fn of(agreeing: u8, votes: u8) -> Self {
+        let votes = votes.max(1);
+        Self { agreeing: agreeing.min(votes), votes }
+    }
+
+    /// The share of the votes that agree, from 0 to 1.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        f64::from(self.agreeing) / f64::from(self.votes)
+    }
+}
+
+/// What was decided on one claim, and on what grounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdicts(Units<Verdict>);
+pub struct Decision {
+    /// The verdict that counts.
+    pub verdict: Verdict,
+    /// Verdicts that say the same on grounds of their own, best first: where no quote of [`Self::verdict`] stands in a
+    /// context, one of theirs may.
+    pub further: Vec<Verdict>,
+    /// How far the votes agree.
+    pub agreement: Agreement,
+}
+
+impl From<Verdict> for Decision {
+    fn from(verdict: Verdict) -> Self {
+        Self { verdict, further: Vec::new(), agreement: Agreement::SOLE }
+    }
+}
+
+impl Decision {
+    /// The verdict that counts and those that say the same, best first.
+    pub fn grounds(&self) -> impl Iterator<Item = &Verdict> {
+        std::iter::once(&self.verdict).chain(&self.further)
+    }
+}
+
+/// Exactly one decision on every claim, in the order of the claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdicts(Units<Decision>);
 
 impl Verdicts {
-    /// The verdicts, in the order of the claims.
-    pub fn iter(&self) -> std::slice::Iter<'_, Verdict> {
+    /// The decisions, in the order of the claims.
+    pub fn iter(&self) -> std::slice::Iter<'_, Decision> {
         self.0.iter()
     }
 
-    /// The verdicts, in the order of the claims.
+    /// The decisions, in the order of the claims.
     #[must_use]
-    pub fn into_units(self) -> Units<Verdict> {
+    pub fn into_units(self) -> Units<Decision> {
         self.0
     }
 }
 
 /// A verdict list in the making: one place for every claim of a question.
 #[derive(Debug, Clone)]
-pub struct Ballot(Units<Option<Verdict>>);
+pub struct Ballot(Units<Option<Decision>>);
 
 impl Ballot {
     /// An empty ballot with a place for every claim of `question`.
@@ -81,17 +161,17 @@ impl Ballot {
     }
 
     /// Fills the place of claim `number` (counted from 1). A number that is no claim's is dropped, never counted.
-    pub fn cast(&mut self, number: usize, verdict: Verdict) {
+    pub fn cast(&mut self, number: usize, decision: impl Into<Decision>) {
         let place = number.checked_sub(1).and_then(|index| self.0.0.get_mut(index));
         if let Some(place) = place {
-            *place = Some(verdict);
+            *place = Some(decision.into());
         }
     }
 
     /// The numbers of the claims that still have no verdict, counted from 1.
     #[must_use]
     pub fn open(&self) -> Vec<usize> {
-        let empty = |(index, place): (usize, &Option<Verdict>)| place.is_none().then_some(index + 1);
+        let empty = |(index, place): (usize, &Option<Decision>)| place.is_none().then_some(index + 1);
         self.0.iter().enumerate().filter_map(empty).collect()
     }
 
@@ -104,9 +184,9 @@ impl Ballot {
         if self.0.iter().any(Option::is_none) {
             return Err(self);
         }
-        let verdicts: Vec<Verdict> = self.0.into_vec().into_iter().flatten().collect();
-        // As many verdicts as places, and there was at least one place.
-        Ok(Verdicts(Units(verdicts)))
+        let decisions: Vec<Decision> = self.0.into_vec().into_iter().flatten().collect();
+        // As many decisions as places, and there was at least one place.
+        Ok(Verdicts(Units(decisions)))
     }
 }
 
@@ -117,6 +197,8 @@ pub struct Judgement {
     pub verdicts: Verdicts,
     /// The model's name as the backend reported it.
     pub model_reported: Option<String>,
+    /// In how many windows the contexts were read; 1 when they were read as a whole.
+    pub windows: usize,
     /// What this judgement cost.
     pub usage: Usage,
     /// What the reader of the score should know about how the answer was had.
@@ -134,6 +216,8 @@ pub struct JudgeInfo {
     pub prompt: Option<&'static str>,
     /// SHA-256 of the prompt's fixed part in lower-case hex; `None` for a judge that has none.
     pub prompt_sha256: Option<String>,
+    /// The sampling seed asked for; `None` for a judge that draws no lots.
+    pub seed: Option<i64>,
 }
 
 /// What an answer cost. A count that a backend did not report is `None`, never 0.
@@ -244,13 +328,21 @@ pub struct JudgeError {
     pub detail: String,
     /// How long to wait before another try, when that is known to help.
     pub retry_after: Option<Duration>,
+    /// What was spent before it failed.
+    pub usage: Usage,
 }
 
 impl JudgeError {
-    /// A failure without a known wait.
+    /// A failure without a known wait, before anything was spent.
     #[must_use]
     pub fn new(fault: JudgeFault, detail: impl Into<String>) -> Self {
-        Self { fault, detail: detail.into(), retry_after: None }
+        Self { fault, detail: detail.into(), retry_after: None, usage: Usage::NOTHING }
+    }
+
+    /// The same failure, with what was spent beside it added to its cost.
+    #[must_use]
+    pub fn having_spent(self, usage: Usage) -> Self {
+        Self { usage: self.usage.plus(usage), ..self }
     }
 
     /// A bug of ours.
@@ -275,6 +367,11 @@ pub trait Judge: Send + Sync {
     /// Why not.
     fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), JudgeError>>;
 
-    /// Decides on every claim of `question` before `deadline`.
-    fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
+    /// Decides on every claim of `question` before `deadline`, by the majority of `votes`.
+    fn judge(
+        &self,
+        question: Arc<Question>,
+        votes: Votes,
+        deadline: Instant,
+    ) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
 }

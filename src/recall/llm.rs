@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
-use super::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Warning};
+use super::judge::{
+    Ballot, Decision, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Votes, Warning,
+};
 use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 
 /// The ground truth of one sample, as claims.
@@ -71,6 +73,8 @@ pub enum EvidenceRule {
 /// How to score.
 #[derive(Debug, Clone, Default)]
 pub struct LlmOptions {
+    /// How often it is judged.
+    pub votes: Votes,
     /// What an attributed claim without matching evidence is worth.
     pub evidence: EvidenceRule,
     /// Cut-offs at which recall is reported too.
@@ -78,7 +82,7 @@ pub struct LlmOptions {
 }
 
 /// A claim, the decision on it, and where the contexts bear it out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClaimVerdict {
     /// The claim's words.
     pub claim: String,
@@ -88,25 +92,28 @@ pub struct ClaimVerdict {
     pub reason: String,
     /// The judge's quotes, each looked up in the contexts.
     pub evidence: Vec<Evidence>,
+    /// The share of the votes that say so, from 0.5 to 1; `None` when there was to be one vote.
+    pub agreement: Option<f64>,
+}
+
+/// The contexts in which quotes were found.
+fn found_in(evidence: &[Evidence]) -> impl Iterator<Item = usize> {
+    evidence.iter().filter_map(|evidence| match evidence {
+        Evidence::Found { context, .. } => Some(*context),
+        Evidence::Missing { .. } => None,
+    })
 }
 
 impl ClaimVerdict {
-    fn found_in(&self) -> impl Iterator<Item = usize> {
-        self.evidence.iter().filter_map(|evidence| match evidence {
-            Evidence::Found { context, .. } => Some(*context),
-            Evidence::Missing { .. } => None,
-        })
-    }
-
     fn has_evidence(&self) -> bool {
-        self.found_in().next().is_some()
+        found_in(&self.evidence).next().is_some()
     }
 
     /// How many of `retrieved` contexts it takes: up to the last that holds matching evidence. Without matching evidence
     /// nobody knows which contexts mattered, so it takes the whole list. `None` when the claim is not attributed.
     fn rank(&self, retrieved: usize) -> Option<NonZeroUsize> {
         let whole_list = retrieved.saturating_sub(1);
-        self.attributed.then(|| rank(self.found_in().max().unwrap_or(whole_list)))
+        self.attributed.then(|| rank(found_in(&self.evidence).max().unwrap_or(whole_list)))
     }
 }
 
@@ -131,6 +138,8 @@ pub struct LlmRecall {
     pub model_reported: Option<String>,
     /// What cut the reference; `None` when the caller gave the claims.
     pub splitter: Option<&'static str>,
+    /// In how many windows the contexts were read; 1 when they were read as a whole.
+    pub windows: usize,
     /// What it cost.
     pub usage: Usage,
     /// What the reader of the score should know.
@@ -153,11 +162,16 @@ pub struct Judged {
 /// # Errors
 ///
 /// Whatever kept the judge from deciding on every claim; then there is no score.
-pub async fn judge(sample: LlmSample, judge: &dyn Judge, deadline: Instant) -> Result<Judged, JudgeError> {
+pub async fn judge(
+    sample: LlmSample,
+    options: &LlmOptions,
+    judge: &dyn Judge,
+    deadline: Instant,
+) -> Result<Judged, JudgeError> {
     let Reference { claims, splitter } = sample.reference;
     let question = Arc::new(Question { user_input: sample.user_input, contexts: sample.retrieved_contexts, claims });
     let judgement = if question.passages().next().is_some() {
-        judge.judge(Arc::clone(&question), deadline).await?
+        judge.judge(Arc::clone(&question), options.votes, deadline).await?
     } else {
         nothing_retrieved(&question)?
     };
@@ -169,8 +183,15 @@ impl Judged {
     #[must_use]
     pub fn weight(&self) -> usize {
         let context: usize = self.question.contexts.iter().map(String::len).sum();
-        let quotes: usize = self.judgement.verdicts.iter().map(|verdict| verdict.evidence.len()).sum();
+        let grounds = self.judgement.verdicts.iter().flat_map(Decision::grounds);
+        let quotes: usize = grounds.map(|verdict| verdict.evidence.len()).sum();
         context.saturating_mul(quotes)
+    }
+
+    /// What the judgement cost, for whoever reports a failure after it.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.judgement.usage
     }
 
     /// Looks every quote up in the contexts, applies the rule for missing evidence, and counts.
@@ -182,20 +203,17 @@ impl Judged {
     pub fn check(self, options: &LlmOptions, stop: &Stop) -> Result<LlmRecall, JudgeError> {
         let Self { question, judgement, judge, splitter } = self;
         let mut warnings = judgement.warnings;
-        let verdicts = judgement.verdicts.into_units();
-        if verdicts.len() != question.claims.len() {
+        let decisions = judgement.verdicts.into_units();
+        if decisions.len() != question.claims.len() {
             return Err(incomplete());
         }
         let haystack = Haystack::new(&question.contexts);
-        let mut checked = Vec::with_capacity(verdicts.len().get());
-        for ((verdict, claim), number) in verdicts.into_vec().into_iter().zip(question.claims.iter()).zip(1..) {
-            let evidence = verdict.evidence.iter().map(|citation| {
-                stop.check()?;
-                Ok(haystack.find(citation))
-            });
-            let evidence = evidence.collect::<Result<Vec<_>, Stopped>>().map_err(stopped)?;
-            let Verdict { attributed, reason, .. } = verdict;
-            let mut verdict = ClaimVerdict { claim: claim.clone(), attributed, reason, evidence };
+        let mut checked = Vec::with_capacity(decisions.len().get());
+        for ((decision, claim), number) in decisions.into_vec().into_iter().zip(question.claims.iter()).zip(1..) {
+            let agreement = (options.votes != Votes::ONE).then(|| decision.agreement.share());
+            let attributed = decision.verdict.attributed;
+            let (reason, evidence) = grounds(decision, &haystack, stop).map_err(stopped)?;
+            let mut verdict = ClaimVerdict { claim: claim.clone(), attributed, reason, evidence, agreement };
             if attributed && !verdict.has_evidence() {
                 verdict.attributed = options.evidence == EvidenceRule::Flag;
                 warnings.push(Warning::EvidenceMissing { claim: number, counts: verdict.attributed });
@@ -214,10 +232,29 @@ impl Judged {
             judge,
             model_reported: judgement.model_reported,
             splitter,
+            windows: judgement.windows,
             usage: judgement.usage,
             warnings,
         })
     }
+}
+
+/// The reason and the looked-up quotes of the first verdict with a quote that stands in a context; the first verdict's
+/// when none has one. Reason and quotes stay together: what one vote or window relied on, not a mixture.
+fn grounds(decision: Decision, haystack: &Haystack<'_>, stop: &Stop) -> Result<(String, Vec<Evidence>), Stopped> {
+    let mut first = None;
+    for verdict in std::iter::once(decision.verdict).chain(decision.further) {
+        let looked_up = verdict.evidence.iter().map(|citation| {
+            stop.check()?;
+            Ok(haystack.find(citation))
+        });
+        let evidence = looked_up.collect::<Result<Vec<_>, Stopped>>()?;
+        if !verdict.attributed || found_in(&evidence).next().is_some() {
+            return Ok((verdict.reason, evidence));
+        }
+        first.get_or_insert((verdict.reason, evidence));
+    }
+    Ok(first.unwrap_or_default())
 }
 
 fn stopped(_: Stopped) -> JudgeError {
@@ -237,6 +274,7 @@ fn nothing_retrieved(question: &Question) -> Result<Judgement, JudgeError> {
     Ok(Judgement {
         verdicts: ballot.close().map_err(|_| incomplete())?,
         model_reported: None,
+        windows: 1,
         usage: Usage::NOTHING,
         warnings: Vec::new(),
     })

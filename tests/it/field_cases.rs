@@ -160,6 +160,30 @@ async fn p26_says_that_the_budget_went_to_reasoning_and_which_setting_raises_it(
     let body = answer.problem(502, "judge_truncated");
     assert!(body["detail"].as_str().unwrap().contains("199 of its 200 tokens went to reasoning"), "{body:#}");
     assert!(body["hint"].as_str().unwrap().contains("--judge-max-output-tokens"), "{body:#}");
+    // Two calls were paid for.
+    let usage = json!({
+        "judge_calls": 2, "input_tokens": 100, "cached_input_tokens": 0, "output_tokens": 400, "reasoning_tokens": 398
+    });
+    assert_eq!(body["usage"], usage);
+}
+
+#[tokio::test]
+async fn what_a_failure_cost_is_told_when_anybody_was_asked() {
+    for (id, calls, input) in
+        [("P01", 2, json!(100)), ("P46", 1, json!(50)), ("P55", 1, json!(0)), ("P65", 1, json!(0))]
+    {
+        let (answer, _) = played(id).await;
+        let usage = &answer.json()["usage"];
+        assert_eq!((&usage["judge_calls"], &usage["input_tokens"]), (&json!(calls), &input), "{id}: {}", answer.text());
+    }
+    // An outage may have been billed, and nobody said for how much.
+    let (answer, _) = played("P67").await;
+    assert_eq!(answer.json()["usage"]["judge_calls"], 2);
+    assert_eq!(answer.json()["usage"]["input_tokens"], Value::Null);
+    for id in ["P07", "P105"] {
+        let (answer, _) = played(id).await;
+        assert_eq!(answer.json().get("usage"), None, "{id}");
+    }
 }
 
 #[tokio::test]

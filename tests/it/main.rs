@@ -17,3 +17,5 @@ mod readiness;
 mod readme;
 mod settings;
 mod support;
+mod votes;
+mod windows;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use context_recall::http::extract::{COLUMNS, IGNORED_COLUMNS, ROUTES};
 use serde_json::{Value, json};
 
+use crate::support::backend::Backend;
 use crate::support::{Service, project, read};
 
 fn spec() -> Value {
@@ -161,11 +162,17 @@ async fn answers_have_the_fields_that_their_schemas_name() {
             .unwrap();
         let mut request = example["value"].clone();
         request["k"] = json!([1]);
+        if path == "/recall/llm" {
+            request["votes"] = json!(3);
+        }
         let answer = service.post(path, &request).await.ok();
         let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
         agree(&spec, schema, &answer, path);
     }
-    let problem = service.get("/nothing").await.json();
+    let backend = Backend::saying("no").await;
+    let sample = json!({ "user_input": "?", "reference": "A.", "retrieved_contexts": ["a"] });
+    let problem = Service::asking(&backend.url(), &[]).post("/recall/llm", &sample).await;
+    let problem = problem.problem(502, "judge_output_invalid");
     agree(&spec, &json!({ "$ref": "#/components/schemas/Problem" }), &problem, "problem");
 }
 
@@ -194,10 +201,14 @@ fn agree(spec: &Value, schema: &Value, value: &Value, place: &str) {
         let named: BTreeSet<&String> = properties.keys().collect();
         let sent: BTreeSet<&String> = fields.keys().collect();
         assert_eq!(sent, named, "{place}");
-        // `recall_at` alone is left out when it was not asked for.
+        // These alone are left out when there is nothing to say.
+        let may_be_absent = |name: &&str| match place {
+            "problem" => *name == "usage",
+            _ => ["recall_at", "agreement"].contains(name),
+        };
         let required: BTreeSet<&str> =
             schema["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
-        let always: BTreeSet<&str> = fields.keys().map(String::as_str).filter(|name| *name != "recall_at").collect();
+        let always: BTreeSet<&str> = fields.keys().map(String::as_str).filter(|name| !may_be_absent(name)).collect();
         assert_eq!(required, always, "{place}");
         for (name, value) in fields {
             agree(spec, &properties[name], value, &format!("{place}/{name}"));

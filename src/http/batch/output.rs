@@ -11,11 +11,11 @@ use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
+use super::super::answer::UsageBody;
 use super::super::body::Form;
 use super::super::extract::SampleId;
 use super::super::measure::Scored;
 use super::super::problem::{Problem, ProblemBody};
-use super::super::recall_llm::UsageBody;
 use super::run::{Done, Run};
 use crate::recall::Recall;
 use crate::recall::judge::Usage;
@@ -103,7 +103,7 @@ pub struct BatchSummary {
     pub max: Option<f64>,
     /// Failed samples by code.
     pub failures: BTreeMap<&'static str, u64>,
-    /// What the whole batch cost.
+    /// What the whole batch cost, failed samples included.
     pub usage: UsageBody,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -126,6 +126,7 @@ impl Count {
             Outcome::Failed(problem) => {
                 self.tally.fail();
                 *self.failures.entry(problem.code.name()).or_default() += 1;
+                self.usage = self.usage.plus(problem.usage.as_deref().copied().unwrap_or(Usage::NOTHING));
             }
         }
     }

@@ -25,9 +25,9 @@ mod port;
 mod repeats;
 mod segments;
 mod stem;
-mod text;
+pub(super) mod text;
 mod window;
-mod words;
+pub(super) mod words;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 
 use crate::compute::{Compute, Uncomputed};
 use crate::recall::Stopped;
-use crate::recall::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage};
+use crate::recall::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Votes};
 
 /// The judge that needs no model, no network and no key.
 #[derive(Debug)]
@@ -20,8 +20,13 @@ impl EmbeddedJudge {
     /// A judge that works in `compute`.
     #[must_use]
     pub fn new(compute: Compute) -> Self {
-        let info =
-            JudgeInfo { provider: "embedded", model: super::VERSION.to_owned(), prompt: None, prompt_sha256: None };
+        let info = JudgeInfo {
+            provider: "embedded",
+            model: super::VERSION.to_owned(),
+            prompt: None,
+            prompt_sha256: None,
+            seed: None,
+        };
         Self { info, compute }
     }
 }
@@ -35,7 +40,13 @@ impl Judge for EmbeddedJudge {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn judge(&self, question: Arc<Question>, deadline: Instant) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
+    /// One vote speaks for all: asked again, these rules say the same again.
+    fn judge(
+        &self,
+        question: Arc<Question>,
+        _: Votes,
+        deadline: Instant,
+    ) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
         Box::pin(async move {
             let mut ballot = Ballot::of(&question);
             let decided = self.compute.run(deadline, move |stop| super::decide(&question, stop)).await;
@@ -45,6 +56,7 @@ impl Judge for EmbeddedJudge {
             Ok(Judgement {
                 verdicts: ballot.close().map_err(|ballot| incomplete(&ballot))?,
                 model_reported: None,
+                windows: 1,
                 usage: Usage::NOTHING,
                 warnings: Vec::new(),
             })

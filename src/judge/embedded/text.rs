@@ -19,9 +19,9 @@ const KANA_REACH: usize = 12;
 
 /// A segment read into units.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(in crate::judge) struct Reading {
     folded: Vec<char>,
-    pub(super) tokens: Vec<Token>,
+    pub(in crate::judge) tokens: Vec<Token>,
 }
 
 impl Reading {
@@ -34,11 +34,11 @@ impl Reading {
 
 /// One unit of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
+pub(in crate::judge) struct Token {
     /// What is compared: a folded stem, a number's canonical form, or a pair of characters. Empty for a negator.
-    pub(super) key: String,
+    pub(in crate::judge) key: String,
     /// What kind of unit this is.
-    pub(super) kind: Kind,
+    pub(in crate::judge) kind: Kind,
     /// Does a negator stand near?
     pub(super) negated: bool,
     place: Range<usize>,
@@ -46,7 +46,7 @@ pub(super) struct Token {
 
 /// The kinds of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::judge) enum Kind {
     /// A word of a script that writes gaps between words.
     Word,
     /// A number, however it was written.
@@ -98,7 +98,7 @@ pub(super) fn essence(text: &str) -> impl Iterator<Item = char> + '_ {
 }
 
 /// Reads the units of one segment.
-pub(super) fn read(segment: &str) -> Reading {
+pub(in crate::judge) fn read(segment: &str) -> Reading {
     let folded: Vec<char> = fold(segment).chars().collect();
     let mut reader = Reader { chars: &folded, tokens: Vec::new() };
     let mut at = 0;

@@ -145,7 +145,7 @@ fn folded(lists: &[&str]) -> HashSet<String> {
 }
 
 /// Does this folded, lower-case word carry little?
-pub(super) fn is_light(lower: &str) -> bool {
+pub(in crate::judge) fn is_light(lower: &str) -> bool {
     static SET: LazyLock<HashSet<String>> = LazyLock::new(|| folded(&LIGHT));
     SET.contains(lower)
 }

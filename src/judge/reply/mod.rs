@@ -18,10 +18,10 @@ use crate::recall::judge::Verdict;
 
 /// What could be read from one reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
-    /// A verdict for each claim number that was read without doubt, ascending; only numbers that were asked for.
-    pub verdicts: Vec<(usize, Verdict)>,
-    /// The numbers that were asked for and have no usable verdict, with what was wrong, in words for the model.
+pub struct Reading<T> {
+    /// An entry for each number that was read without doubt, ascending; only numbers that were asked for.
+    pub entries: Vec<(usize, T)>,
+    /// The numbers that were asked for and have no usable entry, with what was wrong, in words for the model.
     pub open: Vec<(usize, String)>,
 }
 
@@ -38,7 +38,7 @@ pub enum Unreadable {
 
 /// Reads the verdicts on the claims `asked` for (numbers, ascending) from a model's reply.
 ///
-/// Every number asked for comes back exactly once, in `verdicts` or in `open`. Reasons are cut to 2,000 characters and
+/// Every number asked for comes back exactly once, in `entries` or in `open`. Reasons are cut to 2,000 characters and
 /// evidence to 32 citations a claim.
 ///
 /// ```
@@ -47,7 +47,7 @@ pub enum Unreadable {
 /// let text = r#"<think>Claim 1 is clear.</think> {"verdicts": [{"n": 1, "attributed": "Yes."}]}"#;
 /// let reading = reply::read(text, &[1, 2]).unwrap();
 ///
-/// assert!(reading.verdicts[0].1.attributed);
+/// assert!(reading.entries[0].1.attributed);
 /// assert_eq!(reading.open, [(2, "no entry".to_owned())]);
 /// ```
 ///
@@ -55,7 +55,7 @@ pub enum Unreadable {
 ///
 /// [`Unreadable`] when the reply as a whole holds no usable answer. An answer that breaks off is
 /// [`Unreadable::Truncated`] even behind a complete one: what it would have said is not known.
-pub fn read(text: &str, asked: &[usize]) -> Result<Reading, Unreadable> {
+pub fn read(text: &str, asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
     let body = find::after_reasoning(text)?;
     if find::is_blank(body) {
         return Err(Unreadable::Empty);

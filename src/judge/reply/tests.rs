@@ -10,7 +10,7 @@ use crate::recall::judge::Citation;
 /// A reading in short: `1+ 2- 3?` is yes, no and open; otherwise the name of the fault.
 fn short(text: &str, asked: &[usize]) -> String {
     match read(text, asked) {
-        Ok(Reading { verdicts, open }) => {
+        Ok(Reading { entries: verdicts, open }) => {
             let mut places: Vec<(usize, char)> = verdicts
                 .iter()
                 .map(|(n, verdict)| (*n, if verdict.attributed { '+' } else { '-' }))
@@ -390,7 +390,7 @@ fn evidence_and_reasons() {
     ] {
         let text = format!(r#"{{"verdicts":[{{"n":1,"evidence":{evidence},"attributed":true}}]}}"#);
         let reading = read(&text, &[1]).unwrap();
-        assert_eq!(reading.verdicts[0].1.evidence, expected, "{evidence}");
+        assert_eq!(reading.entries[0].1.evidence, expected, "{evidence}");
     }
 
     for evidence in [r#"[{"context":1,"context":2,"quote":"a"}]"#, r#"{"quote":"a","QUOTE":"b"}"#] {
@@ -403,12 +403,12 @@ fn evidence_and_reasons() {
     let long = "é".repeat(5000);
     let text = format!(r#"[{{"n":1,"evidence":[{many}],"reason":" {long}","attributed":true}}]"#);
     let reading = read(&text, &[1]).unwrap();
-    assert_eq!(reading.verdicts[0].1.evidence.len(), 32);
-    assert_eq!(reading.verdicts[0].1.reason, "é".repeat(2000));
+    assert_eq!(reading.entries[0].1.evidence.len(), 32);
+    assert_eq!(reading.entries[0].1.reason, "é".repeat(2000));
 
     for (reason, read_as) in [("\" so \\n\"", "so"), ("null", ""), ("7", ""), ("[\"a\"]", "")] {
         let text = format!(r#"[{{"n":1,"reason":{reason},"attributed":true}}]"#);
-        assert_eq!(read(&text, &[1]).unwrap().verdicts[0].1.reason, read_as);
+        assert_eq!(read(&text, &[1]).unwrap().entries[0].1.reason, read_as);
     }
 }
 
@@ -499,7 +499,7 @@ fn hostile_text_is_read_in_linear_time() {
     let entries: Vec<String> = (1..=2000).map(entry).collect();
     let asked: Vec<usize> = (1..=2000).collect();
     let text = format!("<think>[see {{ below]</think>{{\"verdicts\":[{}]}}", entries.join(","));
-    assert_eq!(read(&text, &asked).unwrap().verdicts.len(), 2000);
+    assert_eq!(read(&text, &asked).unwrap().entries.len(), 2000);
     assert_eq!(short(text.strip_suffix("]}").unwrap(), &[1]), "truncated");
 }
 
@@ -572,7 +572,7 @@ proptest! {
     ) {
         let asked: Vec<usize> = (1..=truth.len()).collect();
         let reading = read(&format!("{before}{answer}{after}"), &asked).unwrap();
-        let read_as: Vec<bool> = reading.verdicts.iter().map(|(_, verdict)| verdict.attributed).collect();
+        let read_as: Vec<bool> = reading.entries.iter().map(|(_, verdict)| verdict.attributed).collect();
         prop_assert_eq!(read_as, truth);
     }
 

@@ -20,7 +20,7 @@ const LONGEST_REPEAT: usize = 40;
 type Outcome = Result<Verdict, String>;
 
 /// Brings the answers of one reply together.
-pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, Unreadable> {
+pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
     let mut places: BTreeMap<usize, Option<Outcome>> = asked.iter().map(|number| (*number, None)).collect();
     for answer in answers {
         for (number, outcome) in one_answer(answer, &places) {
@@ -38,10 +38,10 @@ pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading, 
             }
         }
     }
-    let mut reading = Reading { verdicts: Vec::new(), open: Vec::new() };
+    let mut reading = Reading { entries: Vec::new(), open: Vec::new() };
     for (number, place) in places {
         match place {
-            Some(Ok(verdict)) => reading.verdicts.push((number, verdict)),
+            Some(Ok(verdict)) => reading.entries.push((number, verdict)),
             Some(Err(words)) => reading.open.push((number, words)),
             None => reading.open.push((number, "no entry".to_owned())),
         }

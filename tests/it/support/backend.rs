@@ -57,6 +57,14 @@ impl Backend {
         Self { server }
     }
 
+    /// A backend that answers what it is sent: the request's body goes in, the reply comes out.
+    pub async fn answering(answer: impl Fn(&Value) -> ResponseTemplate + Send + Sync + 'static) -> Self {
+        let server = MockServer::start().await;
+        let respond = move |request: &Request| answer(&serde_json::from_slice(&request.body).unwrap());
+        Mock::given(method("POST")).respond_with(respond).mount(&server).await;
+        Self { server }
+    }
+
     /// A backend whose model says `content`.
     pub async fn saying(content: &str) -> Self {
         Self::replying(vec![said(content)]).await
