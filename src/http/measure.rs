@@ -13,6 +13,7 @@ use super::extract::{Fields, Route, SampleId};
 use super::problem::{Code, Problem};
 use crate::recall::Recall;
 use crate::recall::judge::Usage;
+use crate::recall::memory::Reuse;
 
 /// A measure with its route.
 pub(super) trait Measure: 'static {
@@ -23,18 +24,27 @@ pub(super) trait Measure: 'static {
     type Options: Clone + Default + Send + Sync + 'static;
 
     /// Reads the options; what is left out is as in `defaults`.
-    fn options(fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options;
+    fn options(app: &App, fields: &mut Fields<'_>, defaults: &Self::Options) -> Self::Options;
 
     /// Scores one sample, a JSON object whose options default to `options`.
     fn score(
         app: &App,
         sample: Bytes,
         options: &Self::Options,
-        deadline: Instant,
+        terms: Terms,
     ) -> impl Future<Output = Result<Scored, Problem>> + Send;
 
     /// How many samples of one batch are worked on at once.
     fn at_once(app: &App) -> usize;
+}
+
+/// On what terms one sample is scored.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// When it must be answered.
+    pub deadline: Instant,
+    /// Whether it may be answered from memory.
+    pub reuse: Reuse,
 }
 
 /// A sample's answer, written out where it was computed, and what a summary wants to know of it.

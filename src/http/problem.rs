@@ -82,7 +82,7 @@ codes! {
         "errors lists every fault with its place in the body.";
     /// The question does not fit the judge's window.
     ContextLengthExceeded: "context_length_exceeded", UNPROCESSABLE_ENTITY, false,
-        "Nothing was cut. Use a judge with a larger window, send fewer or shorter contexts, or lower --judge-max-output-tokens where the room kept for the answer is what does not fit.";
+        "Nothing was cut. Use a judge with a larger window, send shorter contexts, check --judge-context-window where it is set, or lower --judge-max-output-tokens where the room kept for the answer is what does not fit.";
     /// Our own queue is full, or the wait would outlast the deadline.
     Overloaded: "overloaded", SERVICE_UNAVAILABLE, true,
         "Wait as long as Retry-After says. --judge-concurrency and --queue set how much is taken in at once.";

@@ -1,7 +1,5 @@
 //! `POST /recall/llm`.
 
-use std::time::Instant;
-
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -13,16 +11,16 @@ use super::answer::{CutOffRecall, UsageBody, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::measure::{Measure, Scored};
+use super::measure::{Measure, Scored, Terms};
 use super::problem::{Problem, ProblemBody};
 use super::work::work;
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
-use crate::recall::judge::{JudgeInfo, Votes};
-use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
+use crate::recall::judge::{JudgeInfo, SplitterInfo, Votes};
+use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference, Split};
 
 /// What this route takes beside the sample's fields.
-pub const ROUTE: Route = Route { path: "/recall/llm", options: &["evidence", "votes", "k"] };
+pub const ROUTE: Route = Route { path: "/recall/llm", options: &["split", "evidence", "votes", "k"] };
 
 /// One sample: a question, what was retrieved for it, and the answer it should have led to.
 #[derive(ToSchema)]
@@ -43,6 +41,9 @@ pub struct RecallLlmRequest {
     /// Your own claims, used as they are; then `reference` is not read. At least one, none blank.
     #[schema(min_items = 1)]
     pub reference_claims: Option<Vec<String>>,
+    /// How the reference is cut into claims. Not read when you send `reference_claims`.
+    #[schema(default = "sentence")]
+    pub split: Option<SplitBody>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
@@ -53,6 +54,20 @@ pub struct RecallLlmRequest {
     /// Report recall within the first k contexts too, for each k of this list.
     pub k: Option<Vec<CutOff>>,
 }
+
+/// How a reference is cut into claims.
+#[derive(ToSchema)]
+#[schema(as = Split)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitBody {
+    /// By this service: every sentence, list item or table row is a claim.
+    Sentence,
+    /// Each sentence further by the judge's model, in a call of its own that sees neither question nor contexts. A claim
+    /// holds nothing that the reference does not; a sentence that the model cannot cut so stays whole. Needs a model.
+    Atomic,
+}
+
+const SPLITS: &[(&str, Split)] = &[("sentence", Split::Sentence), ("atomic", Split::Atomic)];
 
 /// What an attributed claim is worth when none of the judge's quotes stands in a context.
 #[derive(ToSchema)]
@@ -92,9 +107,10 @@ pub struct RecallLlmAnswer {
     pub recall_at: Vec<CutOffRecall>,
     /// Who decided, and by which question.
     pub judge: JudgeBody,
-    /// What this answer cost.
+    /// What this answer cost; summed over answers, what was spent. All 0 from memory.
     pub usage: UsageBody,
-    /// Did the verdicts come from memory? This version keeps none.
+    /// Was all of it remembered, so that nobody was asked? `false` beside 0 calls: it was asked together with an equal
+    /// sample, whose answer holds what it cost. The embedded judge is never remembered: asking it costs nothing.
     pub cached: bool,
     /// What the reader of this score should know.
     pub warnings: Vec<WarningBody>,
@@ -169,9 +185,12 @@ pub struct JudgeBody {
     /// SHA-256 of its fixed part.
     #[schema(required = true)]
     pub prompt_sha256: Option<String>,
-    /// Name and version of the rules that cut the reference; null when you sent the claims.
+    /// Name and version of what cut the reference; null when you sent the claims.
     #[schema(required = true)]
     pub splitter: Option<&'static str>,
+    /// SHA-256 of the fixed part of its question; null for the service's own rules.
+    #[schema(required = true)]
+    pub splitter_sha256: Option<String>,
     /// The sampling seed asked for; further votes count on from it. Null for the embedded judge.
     #[schema(required = true)]
     pub seed: Option<i64>,
@@ -180,13 +199,17 @@ pub struct JudgeBody {
     pub windows: usize,
 }
 
-fn read(body: &[u8], defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+fn read(
+    body: &[u8],
+    app: &App,
+    defaults: &LlmOptions,
+) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
     let mut fields = Fields::parse(body, &RecallLlm::ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");
     let reference = reference(&mut fields);
     let retrieved_contexts = fields.required_texts("retrieved_contexts");
-    let options = RecallLlm::options(&mut fields, defaults);
+    let options = RecallLlm::options(app, &mut fields, defaults);
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
@@ -219,19 +242,29 @@ impl Measure for RecallLlm {
     const ROUTE: Route = ROUTE;
     type Options = LlmOptions;
 
-    fn options(fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
+    fn options(app: &App, fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
+        let split = fields.choice("split", SPLITS).unwrap_or(defaults.split);
+        if split == Split::Atomic && app.panel().splitter().is_none() {
+            fields.fault(
+                "/split",
+                "`atomic` needs a model to cut with, and the judge in force is the embedded one; see --judge",
+            );
+        }
         LlmOptions {
+            split,
             votes: fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new).unwrap_or(defaults.votes),
             evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(defaults.evidence),
             cut_offs: fields.cut_offs(&defaults.cut_offs),
         }
     }
 
-    async fn score(app: &App, sample: Bytes, options: &LlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &LlmOptions, terms: Terms) -> Result<Scored, Problem> {
         let size = sample.len();
-        let defaults = options.clone();
-        let (id, sample, options) = work(app.compute(), size, deadline, move |_| read(&sample, &defaults)).await?;
-        let judged = llm::judge(sample, &options, app.judge(), deadline).await?;
+        let Terms { deadline, reuse } = terms;
+        let (reader, defaults) = (app.clone(), options.clone());
+        let read = work(app.compute(), size, deadline, move |_| read(&sample, &reader, &defaults));
+        let (id, sample, options) = read.await?;
+        let judged = llm::judge(sample, &options, app.panel(), reuse, deadline).await?;
         let (weight, spent) = (judged.weight(), judged.usage());
         let check = move |stop: &Stop| {
             let scored = judged.check(&options, stop)?;
@@ -280,7 +313,7 @@ impl Measure for RecallLlm {
                       "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                     { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                 ],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false, "warnings": []
             }))),
@@ -290,7 +323,7 @@ impl Measure for RecallLlm {
                     { "claim": "The Eiffel Tower is located in Paris.", "attributed": false, "reason": "the contexts say nothing of: Eiffel Tower, located", "evidence": [] }
                 ],
                 "recall_at": [{ "k": 1, "score": 0.0, "recalled": 0 }],
-                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "seed": null, "windows": 1 },
+                "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": null, "splitter_sha256": null, "seed": null, "windows": 1 },
                 "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                 "cached": false,
                 "warnings": [{ "code": "single_claim", "detail": "The reference is one claim, so the score can only be 0 or 1." }]
@@ -300,8 +333,8 @@ impl Measure for RecallLlm {
         (status = "5XX", description = "The service or the judge's backend failed. Nothing was scored.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
-    Ok(RecallLlm::score(&app, bytes, &LlmOptions::default(), deadline).await?.into_response())
+pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, terms }: JsonBody) -> Result<Response, Problem> {
+    Ok(RecallLlm::score(&app, bytes, &LlmOptions::default(), terms).await?.into_response())
 }
 
 /// Many samples for `/recall/llm`, and options for those that have none of their own.
@@ -314,6 +347,12 @@ pub struct RecallLlmBatchRequest {
     /// Give lines in the order of the samples. A JSON answer always is.
     #[schema(default = false)]
     pub ordered: Option<bool>,
+    /// How references are cut into claims.
+    #[schema(default = "sentence")]
+    pub split: Option<SplitBody>,
+    /// Judge this often and decide each claim by the majority; a tie is not attributed.
+    #[schema(default = 1, minimum = 1, maximum = 9)]
+    pub votes: Option<u8>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]
     pub evidence: Option<EvidenceRuleBody>,
@@ -355,7 +394,7 @@ pub struct RecallLlmBatchRequest {
                           "evidence": [{ "context": 0, "quote": "The Eiffel Tower stands in Paris, France.", "start": 0, "end": 41, "match": "exact" }] },
                         { "claim": "It opened in 1889.", "attributed": false, "reason": "the contexts say nothing of: opened, 1889", "evidence": [] }
                     ],
-                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1" },
+                    "judge": { "provider": "embedded", "model": "lexical/1", "model_reported": null, "prompt": null, "prompt_sha256": null, "splitter": "sentence/1", "splitter_sha256": null, "seed": null, "windows": 1 },
                     "usage": { "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 },
                     "cached": false, "warnings": [] } },
                 { "index": 1, "id": "q-2", "status": "failed", "error": { "type": "about:blank", "title": "Unprocessable Entity", "status": 422, "code": "invalid_input",
@@ -391,7 +430,7 @@ impl RecallLlmAnswer {
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
             judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter, scored.windows),
             usage: scored.usage.into(),
-            cached: false,
+            cached: scored.cached,
             warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
         }
     }
@@ -427,8 +466,10 @@ impl From<Evidence> for EvidenceBody {
 }
 
 impl JudgeBody {
-    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<&'static str>, windows: usize) -> Self {
+    fn new(info: JudgeInfo, model_reported: Option<String>, splitter: Option<SplitterInfo>, windows: usize) -> Self {
         let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
-        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, seed, windows }
+        let (splitter, splitter_sha256) = splitter.map(|SplitterInfo { name, sha256 }| (name, sha256)).unzip();
+        let splitter_sha256 = splitter_sha256.flatten();
+        Self { provider, model, model_reported, prompt, prompt_sha256, splitter, splitter_sha256, seed, windows }
     }
 }

@@ -1,6 +1,5 @@
 //! `POST /recall/nonllm`.
 
-use std::time::Instant;
 
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -13,7 +12,7 @@ use super::answer::{CutOffRecall, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::measure::{Measure, Scored};
+use super::measure::{Measure, Scored, Terms};
 use super::problem::{Problem, ProblemBody};
 use super::work::cores;
 use crate::recall::judge::Usage;
@@ -128,9 +127,18 @@ fn read(body: &[u8], defaults: &NonLlmOptions) -> Result<(Option<SampleId>, Cont
     let retrieved = fields.required_texts("retrieved_contexts");
     let reference = fields.required_texts("reference_contexts");
     let reference = reference.and_then(|list| fields.not_empty("reference_contexts", list));
-    let options = RecallNonLlm::options(&mut fields, defaults);
+    let options = options(&mut fields, defaults);
     let contexts = retrieved.zip(reference).map(|(retrieved, reference)| (id, (retrieved, reference, options)));
     fields.finish(contexts)
+}
+
+fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
+    let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
+    NonLlmOptions {
+        distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
+        threshold: threshold(fields).unwrap_or(defaults.threshold),
+        cut_offs: fields.cut_offs(&defaults.cut_offs),
+    }
 }
 
 /// The measure behind `/recall/nonllm`.
@@ -140,16 +148,12 @@ impl Measure for RecallNonLlm {
     const ROUTE: Route = ROUTE;
     type Options = NonLlmOptions;
 
-    fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
-        let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
-        NonLlmOptions {
-            distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
-            threshold: threshold(fields).unwrap_or(defaults.threshold),
-            cut_offs: fields.cut_offs(&defaults.cut_offs),
-        }
+    fn options(_: &App, fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
+        options(fields, defaults)
     }
 
-    async fn score(app: &App, sample: Bytes, options: &NonLlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &NonLlmOptions, terms: Terms) -> Result<Scored, Problem> {
+        let deadline = terms.deadline;
         let defaults = options.clone();
         // Comparing takes the product of the sizes, so even a small body may mean much work.
         let score = move |stop: &Stop| {
@@ -222,9 +226,9 @@ fn threshold(fields: &mut Fields<'_>) -> Option<Threshold> {
 )]
 pub async fn recall_nonllm(
     State(app): State<App>,
-    JsonBody { bytes, deadline }: JsonBody,
+    JsonBody { bytes, terms }: JsonBody,
 ) -> Result<Response, Problem> {
-    Ok(RecallNonLlm::score(&app, bytes, &NonLlmOptions::default(), deadline).await?.into_response())
+    Ok(RecallNonLlm::score(&app, bytes, &NonLlmOptions::default(), terms).await?.into_response())
 }
 
 /// Many samples for `/recall/nonllm`, and options for those that have none of their own.

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::embedded::text::{self, Kind};
+use super::embedded::text::{self, Kind, Token};
 use super::embedded::words::is_light;
 use super::prompt::Passage;
 use crate::recall::judge::Question;
@@ -42,8 +42,11 @@ fn weights(question: &Question, claims: &[usize]) -> HashMap<String, f64> {
 
 /// The different words, numbers and pairs of characters in a text, without those that say little.
 fn units(text: &str) -> HashSet<String> {
-    let tokens = text::read(text).tokens.into_iter();
-    tokens.filter(|token| token.kind != Kind::Negator && !is_light(&token.key)).map(|token| token.key).collect()
+    let reading = text::read(text);
+    let says_little = |token: &&Token| {
+        token.kind == Kind::Negator || token.kind == Kind::Word && is_light(&reading.written(token).to_lowercase())
+    };
+    reading.tokens.iter().filter(|token| !says_little(token)).map(|token| token.key.clone()).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Who decides: the judges that implement the port in [`crate::recall::judge`].
 
+pub mod atomic;
 mod attribution;
 pub mod chat;
 pub mod embedded;

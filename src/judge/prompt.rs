@@ -74,10 +74,11 @@ struct Data<'a> {
     note: Option<&'a str>,
 }
 
+/// A text under its number.
 #[derive(Serialize)]
-struct Numbered<'a> {
-    n: usize,
-    text: &'a str,
+pub(super) struct Numbered<'a> {
+    pub(super) n: usize,
+    pub(super) text: &'a str,
 }
 
 #[cfg(test)]

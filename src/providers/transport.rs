@@ -13,6 +13,7 @@ use reqwest::{Client, RequestBuilder, Url, redirect};
 use super::refusal::{Refusal, Reply, excerpt};
 use super::secret::{Redactor, Secret};
 use super::{ProviderError, ProviderFault, SetupError, window};
+use crate::deadline::Deadline;
 
 /// How long and how often a backend is tried.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +89,7 @@ impl Transport {
     }
 
     /// Everything that will be sent for one question, which has to end before `deadline`.
-    pub(super) fn effort(&self, deadline: Instant) -> Effort<'_> {
+    pub(super) fn effort(&self, deadline: Deadline) -> Effort<'_> {
         Effort { transport: self, deadline, failures: 0, last: None, floor: FIRST_FLOOR, calls: 0, uncounted: false }
     }
 
@@ -98,7 +99,7 @@ impl Transport {
         url: &Url,
         headers: &HeaderMap,
         body: Option<String>,
-        deadline: Instant,
+        deadline: Deadline,
         read: impl Fn(&Reply) -> Result<T, Refusal>,
     ) -> Result<T, ProviderError> {
         let request = match body {
@@ -109,7 +110,7 @@ impl Transport {
                 .body(body),
             None => self.client.get(url.clone()),
         };
-        let outcome = self.exchange(request.headers(headers.clone()), deadline).await;
+        let outcome = self.exchange(request.headers(headers.clone()), &deadline).await;
         outcome.and_then(|reply| read(&reply)).map_err(|refusal| {
             let mut effort = self.effort(deadline);
             effort.calls = 1;
@@ -117,7 +118,7 @@ impl Transport {
         })
     }
 
-    async fn post(&self, post: &Post<'_>, deadline: Instant) -> Result<Reply, Refusal> {
+    async fn post(&self, post: &Post<'_>, deadline: &Deadline) -> Result<Reply, Refusal> {
         let request = self
             .client
             .post(post.url.clone())
@@ -127,9 +128,7 @@ impl Transport {
         self.exchange(request, deadline).await
     }
 
-    async fn exchange(&self, request: RequestBuilder, deadline: Instant) -> Result<Reply, Refusal> {
-        let now = Instant::now();
-        let end = now.checked_add(self.policy.timeout).map_or(deadline, |end| end.min(deadline));
+    async fn exchange(&self, request: RequestBuilder, deadline: &Deadline) -> Result<Reply, Refusal> {
         let exchange = async {
             let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
             let mut response = request.send().await.map_err(broken)?;
@@ -148,14 +147,15 @@ impl Transport {
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
             })
         };
-        match tokio::time::timeout_at(end.into(), exchange).await {
-            Ok(outcome) => outcome,
-            Err(_) if end == deadline => Err(Refusal::without_reply(
+        tokio::select! {
+            biased;
+            outcome = exchange => outcome,
+            () = deadline.reached() => Err(Refusal::without_reply(
                 ProviderFault::Deadline,
                 "the request's deadline passed while the backend was at work".to_owned(),
                 false,
             )),
-            Err(_) => {
+            () = tokio::time::sleep(self.policy.timeout) => {
                 let detail = format!("the backend gave no whole reply within {:?}", self.policy.timeout);
                 Err(Refusal { uncounted: true, ..Refusal::without_reply(ProviderFault::Timeout, detail, true) })
             }
@@ -214,7 +214,7 @@ fn chain(error: reqwest::Error) -> String {
 #[derive(Debug)]
 pub(super) struct Effort<'t> {
     transport: &'t Transport,
-    deadline: Instant,
+    deadline: Deadline,
     failures: u32,
     /// The last failure without a named wait.
     last: Option<(ProviderFault, String)>,
@@ -234,7 +234,7 @@ impl Effort<'_> {
         loop {
             self.pass_gate().await?;
             self.calls += 1;
-            let outcome = self.transport.post(post, self.deadline).await;
+            let outcome = self.transport.post(post, &self.deadline).await;
             match outcome.and_then(|reply| read(&reply)) {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => self.pause(refusal).await?,
@@ -260,14 +260,14 @@ impl Effort<'_> {
     async fn pass_gate(&self) -> Result<(), ProviderError> {
         loop {
             let now = Instant::now();
-            if now >= self.deadline {
+            let left = self.deadline.at().saturating_duration_since(now);
+            if left.is_zero() {
                 let detail = "the request's deadline passed before the backend could be asked";
                 return Err(self.error(ProviderFault::Deadline, detail, None));
             }
             let Some((wait, fault)) = self.transport.gate.closed_for(now) else {
                 return Ok(());
             };
-            let left = self.deadline - now;
             if wait >= left {
                 let detail = format!("the backend asked to be left alone for another {wait:.1?}");
                 return Err(self.error(fault, &detail, Some(wait)));
@@ -292,7 +292,7 @@ impl Effort<'_> {
             return Err(self.give_up(refusal));
         }
         let now = Instant::now();
-        let left = self.deadline.saturating_duration_since(now);
+        let left = self.deadline.at().saturating_duration_since(now);
         let wait = if let Some(named) = refusal.wait {
             let wait = named.max(self.floor);
             self.floor = (self.floor * 2).min(LONGEST_FLOOR);

@@ -1,7 +1,8 @@
 //! Recall of claims: the share of a reference's claims that a judge attributes to the retrieved contexts.
 //!
 //! Semantics of Ragas' `ContextRecall` (`attributed / all claims`), with one difference on purpose: the claims are cut
-//! here, before the judge is asked, so a judge can change neither their number nor their words.
+//! here, before the judge is asked, so a judge can change neither their number nor their words. Where a model cuts them, it
+//! does so in a step of its own that sees neither question nor contexts.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,15 +10,18 @@ use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
 use super::judge::{
-    Ballot, Decision, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Verdict, Votes, Warning,
+    Ballot, Cut, Decision, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, SplitterInfo, Usage, Verdict, Votes,
+    Warning,
 };
+use super::memory::Reuse;
+use super::panel::{Panel, Told};
 use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 
 /// The ground truth of one sample, as claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     claims: Units<String>,
-    splitter: Option<&'static str>,
+    splitter: Option<SplitterInfo>,
 }
 
 impl Reference {
@@ -33,7 +37,10 @@ impl Reference {
     #[must_use]
     pub fn cut(reference: &str) -> Option<Self> {
         let claims = claims::cut(reference).into_iter().map(str::to_owned).collect();
-        Some(Self { claims: Units::new(claims)?, splitter: Some(claims::SPLITTER) })
+        Some(Self {
+            claims: Units::new(claims)?,
+            splitter: Some(SplitterInfo { name: claims::SPLITTER, sha256: None }),
+        })
     }
 
     /// Takes the caller's own claims as they are.
@@ -70,9 +77,21 @@ pub enum EvidenceRule {
     Require,
 }
 
+/// How a reference is cut into claims.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Sentence by sentence, by rules.
+    #[default]
+    Sentence,
+    /// Each sentence further, by a model.
+    Atomic,
+}
+
 /// How to score.
 #[derive(Debug, Clone, Default)]
 pub struct LlmOptions {
+    /// How the reference is cut.
+    pub split: Split,
     /// How often it is judged.
     pub votes: Votes,
     /// What an attributed claim without matching evidence is worth.
@@ -137,11 +156,13 @@ pub struct LlmRecall {
     /// The model's name as the backend reported it.
     pub model_reported: Option<String>,
     /// What cut the reference; `None` when the caller gave the claims.
-    pub splitter: Option<&'static str>,
+    pub splitter: Option<SplitterInfo>,
     /// In how many windows the contexts were read; 1 when they were read as a whole.
     pub windows: usize,
     /// What it cost.
     pub usage: Usage,
+    /// Was all of it remembered?
+    pub cached: bool,
     /// What the reader of the score should know.
     pub warnings: Vec<Warning>,
 }
@@ -151,13 +172,15 @@ pub struct LlmRecall {
 pub struct Judged {
     question: Arc<Question>,
     judgement: Judgement,
+    cached: bool,
     judge: JudgeInfo,
-    splitter: Option<&'static str>,
+    splitter: Option<SplitterInfo>,
 }
 
 /// Has one sample judged. What remains is [`Judged::check`], which needs no judge and no waiting.
 ///
-/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody.
+/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody. Claims that the caller gave are
+/// cut no further. What depends on the options for the check that follows is not remembered: they may change.
 ///
 /// # Errors
 ///
@@ -165,17 +188,60 @@ pub struct Judged {
 pub async fn judge(
     sample: LlmSample,
     options: &LlmOptions,
-    judge: &dyn Judge,
+    panel: &Panel,
+    reuse: Reuse,
     deadline: Instant,
 ) -> Result<Judged, JudgeError> {
-    let Reference { claims, splitter } = sample.reference;
-    let question = Arc::new(Question { user_input: sample.user_input, contexts: sample.retrieved_contexts, claims });
-    let judgement = if question.passages().next().is_some() {
-        judge.judge(Arc::clone(&question), options.votes, deadline).await?
-    } else {
-        nothing_retrieved(&question)?
+    let LlmSample { user_input, reference, retrieved_contexts: contexts } = sample;
+    let judge = panel.judge().info().clone();
+    if contexts.iter().all(|context| context.trim().is_empty()) {
+        let Reference { claims, splitter } = reference;
+        let question = Arc::new(Question { user_input, contexts, claims });
+        let judgement = nothing_retrieved(&question)?;
+        return Ok(Judged { question, judgement, cached: false, judge, splitter });
+    }
+    let cut = match options.split {
+        Split::Atomic if reference.splitter.is_some() => cut(reference.claims, panel, reuse, deadline).await?,
+        Split::Atomic | Split::Sentence => CutReference::as_it_is(reference),
     };
-    Ok(Judged { question, judgement, judge: judge.info().clone(), splitter })
+    let CutReference { reference: Reference { claims, splitter }, cached: cut_cached, usage, mut warnings } = cut;
+    let question = Arc::new(Question { user_input, contexts, claims });
+    let decided = panel.decide(&question, options.votes, reuse, deadline).await;
+    let Told { answer: mut judgement, cached } = decided.map_err(|error| error.having_spent(usage))?;
+    judgement.usage = judgement.usage.plus(usage);
+    judgement.warnings.retain(|warning| !warnings.contains(warning));
+    warnings.append(&mut judgement.warnings);
+    judgement.warnings = warnings;
+    Ok(Judged { question, judgement, cached: cached && cut_cached, judge, splitter })
+}
+
+/// A reference in the claims that are put to the judge.
+struct CutReference {
+    reference: Reference,
+    /// Was nobody asked for it?
+    cached: bool,
+    usage: Usage,
+    warnings: Vec<Warning>,
+}
+
+impl CutReference {
+    fn as_it_is(reference: Reference) -> Self {
+        Self { reference, cached: true, usage: Usage::NOTHING, warnings: Vec::new() }
+    }
+}
+
+/// Has the sentences of a reference cut further.
+async fn cut(
+    sentences: Units<String>,
+    panel: &Panel,
+    reuse: Reuse,
+    deadline: Instant,
+) -> Result<CutReference, JudgeError> {
+    let splitter = panel.splitter().ok_or_else(|| JudgeError::internal("there is nobody to cut the reference"))?;
+    let Told { answer, cached } = panel.cut(splitter, &Arc::new(sentences), reuse, deadline).await?;
+    let Cut { claims, usage, warnings } = answer;
+    let reference = Reference { claims, splitter: Some(splitter.info().clone()) };
+    Ok(CutReference { reference, cached, usage, warnings })
 }
 
 impl Judged {
@@ -201,7 +267,7 @@ impl Judged {
     /// When `stop` was raised, or when the judge broke its contract and gave another number of verdicts than there are
     /// claims.
     pub fn check(self, options: &LlmOptions, stop: &Stop) -> Result<LlmRecall, JudgeError> {
-        let Self { question, judgement, judge, splitter } = self;
+        let Self { question, judgement, cached, judge, splitter } = self;
         let mut warnings = judgement.warnings;
         let decisions = judgement.verdicts.into_units();
         if decisions.len() != question.claims.len() {
@@ -234,6 +300,7 @@ impl Judged {
             splitter,
             windows: judgement.windows,
             usage: judgement.usage,
+            cached,
             warnings,
         })
     }

@@ -6,14 +6,14 @@
 
 pub mod entry;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
 
 use super::Units;
-use super::judge::{JudgeInfo, Question, Votes};
+use super::judge::{JudgeInfo, Question, SplitterInfo, Votes};
 
 /// Where entries are kept between questions.
 ///
@@ -49,23 +49,31 @@ pub enum Reuse {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key([u8; 32]);
 
-/// What of a model's settings can change its answer, beside the name and the prompt in its receipt.
-///
-/// Settings that only decide whether there is an answer are left out: after raising the number of repairs a batch that is
-/// sent again must not pay anew for what was decided.
+/// Which model is asked, and what of the settings can change its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// The provider's name.
+    pub provider: &'static str,
+    /// The model's name, as asked for.
+    pub model: String,
     /// The address that is asked, without any secret: models of one name differ from server to server.
     pub address: String,
+    /// The sampling seed.
+    pub seed: i64,
     /// The window in tokens as set by hand; decides how long contexts are divided.
     pub window: Option<u32>,
     /// The ceiling of one reply in tokens; leaves more or less of the window to the contexts.
     pub output_ceiling: Option<u32>,
+    /// Re-asks after an unusable answer.
+    pub repairs: u32,
 }
 
 /// Raised whenever the same question, put to the same model, may come to another verdict because of *how* it is put: how
 /// contexts are divided into windows, how votes are drawn and counted.
 const VERDICTS: &str = "verdicts/1";
+
+/// The same for the claims that sentences are cut into.
+const CUT: &str = "cut/1";
 
 /// Bytes that are hashed in one go; other work gets the thread in between.
 const PIECE: usize = 1024 * 1024;
@@ -74,12 +82,32 @@ impl Key {
     /// The key of the verdicts on a question.
     pub async fn of_verdicts(question: &Question, votes: Votes, info: &JudgeInfo, settings: &Settings) -> Self {
         let Question { user_input, contexts, claims } = question;
+        let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
         let mut parts = Parts::of(VERDICTS);
-        parts.model(info, settings);
+        parts.short(provider);
+        parts.short(model);
+        parts.option(*prompt, Parts::short);
+        parts.option(prompt_sha256.as_deref(), Parts::short);
+        parts.option(*seed, Parts::signed);
+        // How often it may be asked again decides whether there is a verdict, not which: whoever raises it and sends a batch
+        // again must not pay anew for what was decided.
+        parts.model(&Settings { repairs: 0, ..settings.clone() });
         parts.number(u64::from(votes.count()));
         parts.text(user_input).await;
         parts.texts(contexts).await;
         parts.texts(claims.as_slice()).await;
+        parts.key()
+    }
+
+    /// The key of the claims that sentences are cut into. They depend on nothing that was retrieved.
+    pub async fn of_cut(sentences: &Units<String>, info: &SplitterInfo, settings: &Settings) -> Self {
+        let SplitterInfo { name, sha256 } = info;
+        let mut parts = Parts::of(CUT);
+        parts.short(name);
+        parts.option(sha256.as_deref(), Parts::short);
+        // Here it does decide which: a sentence that is badly cut once too often stays whole.
+        parts.model(settings);
+        parts.texts(sentences.as_slice()).await;
         parts.key()
     }
 
@@ -113,20 +141,22 @@ impl Parts {
         parts
     }
 
-    fn model(&mut self, info: &JudgeInfo, settings: &Settings) {
-        let JudgeInfo { provider, model, prompt, prompt_sha256, seed } = info;
-        let Settings { address, window, output_ceiling } = settings;
+    fn model(&mut self, settings: &Settings) {
+        let Settings { provider, model, address, seed, window, output_ceiling, repairs } = settings;
         self.short(provider);
         self.short(model);
-        self.option(*prompt, Self::short);
-        self.option(prompt_sha256.as_deref(), Self::short);
-        self.option(*seed, |parts, seed| parts.number(u64::from_ne_bytes(seed.to_ne_bytes())));
         self.short(address);
+        self.signed(*seed);
         self.option(*window, |parts, tokens| parts.number(u64::from(tokens)));
         self.option(*output_ceiling, |parts, tokens| parts.number(u64::from(tokens)));
+        self.number(u64::from(*repairs));
     }
 
     fn number(&mut self, number: u64) {
+        self.0.update(number.to_le_bytes());
+    }
+
+    fn signed(&mut self, number: i64) {
         self.0.update(number.to_le_bytes());
     }
 
@@ -179,25 +209,37 @@ mod tests {
         texts.iter().map(|&text| text.to_owned()).collect()
     }
 
+    fn units(of: &[&str]) -> Units<String> {
+        Units::new(texts(of)).unwrap()
+    }
+
     /// Everything that goes into a key.
     #[derive(Clone)]
     struct All {
         question: Question,
         votes: Votes,
         info: JudgeInfo,
+        splitter: SplitterInfo,
         settings: Settings,
     }
 
     impl All {
-        async fn key(&self) -> Key {
+        async fn of_verdicts(&self) -> Key {
             Key::of_verdicts(&self.question, self.votes, &self.info, &self.settings).await
+        }
+
+        async fn of_cut(&self) -> Key {
+            Key::of_cut(&self.question.claims, &self.splitter, &self.settings).await
         }
     }
 
     fn all() -> All {
-        let claims = Units::new(texts(&["one", "two"])).unwrap();
         All {
-            question: Question { user_input: "q".to_owned(), contexts: texts(&["a", "b", ""]), claims },
+            question: Question {
+                user_input: "q".to_owned(),
+                contexts: texts(&["a", "b", ""]),
+                claims: units(&["one", "two"]),
+            },
             votes: Votes::ONE,
             info: JudgeInfo {
                 provider: "openai",
@@ -206,67 +248,86 @@ mod tests {
                 prompt_sha256: Some("00".to_owned()),
                 seed: Some(7),
             },
-            settings: Settings { address: "http://h/v1".to_owned(), window: None, output_ceiling: None },
+            splitter: SplitterInfo { name: "s/1", sha256: Some("00".to_owned()) },
+            settings: Settings {
+                provider: "openai",
+                model: "m".to_owned(),
+                address: "http://h/v1".to_owned(),
+                seed: 7,
+                window: None,
+                output_ceiling: None,
+                repairs: 1,
+            },
         }
     }
 
+    /// Does the change give another key of verdicts, and another of the cut?
+    type Change = (fn(&mut All), bool, bool);
+
+    const CHANGES: [Change; 27] = [
+        (|all| all.question.user_input.push(' '), true, false),
+        (|all| all.question.contexts = texts(&["b", "a", ""]), true, false),
+        (|all| all.question.contexts = texts(&["a", "b"]), true, false),
+        (|all| all.question.contexts = texts(&["ab", "", ""]), true, false),
+        (|all| all.question.contexts = texts(&["a", "b", "", "one"]), true, false),
+        (|all| all.question.contexts = texts(&["A", "b", ""]), true, false),
+        (|all| all.question.claims = units(&["two", "one"]), true, true),
+        (|all| all.question.claims = units(&["one two"]), true, true),
+        (|all| all.question.claims = units(&["one", "two."]), true, true),
+        (|all| all.votes = Votes::new(3).unwrap(), true, false),
+        (|all| all.info.provider = "azure", true, false),
+        (|all| all.info.model.push('2'), true, false),
+        (|all| all.info.prompt = Some("p/2"), true, false),
+        (|all| all.info.prompt = None, true, false),
+        (|all| all.info.prompt_sha256 = Some("01".to_owned()), true, false),
+        (|all| all.info.seed = Some(-7), true, false),
+        (|all| all.info.seed = None, true, false),
+        (|all| all.splitter.name = "s/2", false, true),
+        (|all| all.splitter.sha256 = None, false, true),
+        (|all| all.settings.provider = "azure", true, true),
+        (|all| all.settings.model.push('2'), true, true),
+        (|all| all.settings.address.push('2'), true, true),
+        (|all| all.settings.seed = 8, true, true),
+        (|all| all.settings.window = Some(4096), true, true),
+        (|all| all.settings.output_ceiling = Some(4096), true, true),
+        (|all| all.settings.repairs = 2, false, true),
+        (|_| (), false, false),
+    ];
+
     #[tokio::test]
-    async fn whatever_can_change_a_verdict_changes_the_key() {
-        let changes: Vec<fn(&mut All)> = vec![
-            |_| (),
-            |all| all.question.user_input.push(' '),
-            |all| all.question.contexts = texts(&["b", "a", ""]),
-            |all| all.question.contexts = texts(&["a", "b"]),
-            |all| all.question.contexts = texts(&["ab", "", ""]),
-            |all| all.question.contexts = texts(&["a", "b", "", "one"]),
-            |all| all.question.contexts = texts(&["A", "b", ""]),
-            |all| all.question.claims = Units::new(texts(&["two", "one"])).unwrap(),
-            |all| all.question.claims = Units::new(texts(&["one two"])).unwrap(),
-            |all| all.question.claims = Units::new(texts(&["one", "two."])).unwrap(),
-            |all| all.votes = Votes::new(3).unwrap(),
-            |all| all.info.provider = "azure",
-            |all| all.info.model.push('2'),
-            |all| all.info.prompt = Some("p/2"),
-            |all| all.info.prompt = None,
-            |all| all.info.prompt_sha256 = Some("01".to_owned()),
-            |all| all.info.seed = Some(8),
-            |all| all.info.seed = Some(-7),
-            |all| all.info.seed = None,
-            |all| all.settings.address.push('2'),
-            |all| all.settings.window = Some(4096),
-            |all| all.settings.output_ceiling = Some(4096),
-        ];
-        let mut keys = Vec::new();
-        for change in &changes {
+    async fn whatever_can_change_an_answer_changes_its_key() {
+        let (mut of_verdicts, mut of_cut) = (vec![all().of_verdicts().await], vec![all().of_cut().await]);
+        assert_ne!(of_verdicts, of_cut);
+        for (turn, (change, verdicts, cut)) in CHANGES.iter().enumerate() {
             let mut changed = all();
             change(&mut changed);
-            keys.push(changed.key().await);
-            assert_eq!(keys.last(), Some(&changed.key().await));
+            for (known, key, is_new) in
+                [(&mut of_verdicts, changed.of_verdicts().await, *verdicts), (&mut of_cut, changed.of_cut().await, *cut)]
+            {
+                assert_eq!(!known.contains(&key), is_new, "change {turn}");
+                if is_new {
+                    known.push(key);
+                } else {
+                    assert_eq!(key, known[0], "change {turn}");
+                }
+            }
         }
-        let many = keys.len();
-        keys.sort_unstable();
-        keys.dedup();
-        assert_eq!(keys.len(), many);
     }
 
     #[tokio::test]
-    async fn the_key_stays_what_it_is() {
-        // A change here forgets whatever users have paid for: make it only together with another VERDICTS.
-        insta::assert_snapshot!(all().key().await, @"");
+    async fn the_keys_stay_what_they_are() {
+        // A change here forgets whatever users have paid for: make it only together with another VERDICTS or CUT.
+        insta::assert_snapshot!(all().of_verdicts().await, @"");
+        insta::assert_snapshot!(all().of_cut().await, @"");
     }
 
     #[tokio::test]
     async fn how_a_long_text_is_read_changes_nothing() {
-        let mut long = all();
-        long.question.user_input = "é".repeat(PIECE);
-        let mut whole = Parts::of(VERDICTS);
-        whole.model(&long.info, &long.settings);
-        whole.number(1);
-        whole.short(&long.question.user_input);
+        let long = "é".repeat(PIECE);
+        let (mut pieces, mut whole) = (Parts::of(CUT), Parts::of(CUT));
+        pieces.texts(&[long.clone(), "a".to_owned(), long.clone()]).await;
         whole.number(3);
-        ["a", "b", ""].iter().for_each(|text| whole.short(text));
-        whole.number(2);
-        ["one", "two"].iter().for_each(|text| whole.short(text));
-        assert_eq!(long.key().await, whole.key());
+        [&long, "a", &long].into_iter().for_each(|text| whole.short(text));
+        assert_eq!(pieces.key(), whole.key());
     }
 }

@@ -12,7 +12,9 @@ pub mod evidence;
 pub mod id;
 pub mod judge;
 pub mod llm;
+pub mod memory;
 pub mod nonllm;
+pub mod panel;
 pub mod similarity;
 pub mod summary;
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it fails")]
 #![expect(unreachable_pub, reason = "one binary: nothing here is reached from outside")]
 
+mod atomic;
 mod batch;
 mod delivery;
 mod field_cases;

@@ -7,11 +7,11 @@ use axum::extract::Request;
 use http_body_util::BodyExt as _;
 use tokio::task::JoinSet;
 
+use super::super::App;
 use super::super::body::{LineError, query_as_json};
 use super::super::extract::{Envelope, Fields};
 use super::super::measure::Measure;
 use super::super::problem::Problem;
-use crate::app::Limits;
 use crate::spool::{Inlet, Outlet, Record, Room, spool};
 
 /// One sample as it came.
@@ -51,11 +51,11 @@ const BROKE_OFF: u64 = 1 << 62;
 
 impl Source {
     /// The samples of an envelope.
-    pub(super) fn listed<M: Measure>(bytes: Bytes) -> Result<(Self, Envelope<M::Options>), Problem> {
+    pub(super) fn listed<M: Measure>(app: &App, bytes: Bytes) -> Result<(Self, Envelope<M::Options>), Problem> {
         let mut fields = Fields::parse_envelope(&bytes, &M::ROUTE)?;
         let samples = fields.samples();
         let ordered = fields.flag("ordered");
-        let options = M::options(&mut fields, &M::Options::default());
+        let options = M::options(app, &mut fields, &M::Options::default());
         let samples = samples.map(|list| list.iter().map(|raw| bytes.slice_ref(raw.get().as_bytes())).collect());
         let entries = Entries::Listed(fields.finish(samples)?);
         Ok((Self { next_index: 0, entries }, Envelope { options, ordered }))
@@ -63,14 +63,15 @@ impl Source {
 
     /// The lines of a body that is taken in from now on, whether anybody works on them or not.
     pub(super) fn streamed<M: Measure>(
+        app: &App,
         request: Request,
-        limits: Limits,
     ) -> Result<(Self, Envelope<M::Options>), Problem> {
         let json = query_as_json(request.uri().query().unwrap_or_default());
         let mut fields = Fields::parse_query(&json, &M::ROUTE)?;
         let ordered = fields.flag("ordered");
-        let options = M::options(&mut fields, &M::Options::default());
+        let options = M::options(app, &mut fields, &M::Options::default());
         let options = fields.finish_query(options)?;
+        let limits = app.limits();
         let (inlet, outlet) = spool(Room { memory: BUFFER, disk: limits.stream_spool });
         let mut taking_in = JoinSet::new();
         taking_in.spawn(take_in(request.into_body(), limits.body, inlet));

@@ -26,7 +26,7 @@ pub(in crate::judge) struct Reading {
 
 impl Reading {
     /// `token` as it was written, folded but neither lower-cased nor stemmed.
-    pub(super) fn written(&self, token: &Token) -> String {
+    pub(in crate::judge) fn written(&self, token: &Token) -> String {
         let letters = self.folded.get(token.place.clone());
         letters.unwrap_or_default().iter().collect()
     }
@@ -59,7 +59,7 @@ pub(in crate::judge) enum Kind {
 
 /// Brings the many ways to encode a text to one: compatibility forms, accents, pointing, joiners, quotation marks.
 /// Keeps letter case, since names are read off it.
-pub(super) fn fold(text: &str) -> Cow<'_, str> {
+pub(in crate::judge) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -127,7 +127,7 @@ fn run_length(chars: &[char], belongs: impl Fn(char) -> bool) -> usize {
 }
 
 /// Letters of scripts that write no gaps between words, or (Hangul) glue endings to them.
-fn is_dense(c: char) -> bool {
+pub(in crate::judge) fn is_dense(c: char) -> bool {
     matches!(c,
         '\u{E01}'..='\u{E4E}'        // Thai
         | '\u{E81}'..='\u{ECE}'      // Lao

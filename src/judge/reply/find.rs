@@ -9,8 +9,26 @@ use std::ops::Range;
 use super::Unreadable;
 use super::json::{self, Value, Why, is_key, is_space};
 
-/// Keys by which a broken value is known for a broken answer.
-const ANSWER_KEYS: [&str; 5] = ["verdicts", "n", "attributed", "evidence", "quote"];
+/// What an answer looks like from outside.
+pub(super) struct Form {
+    /// The key of the list that holds the entries.
+    pub(super) list: &'static str,
+    /// The keys that make an object an entry.
+    pub(super) entry: [&'static str; 2],
+    /// Keys by which a broken value is known for a broken answer.
+    pub(super) keys: &'static [&'static str],
+    /// Is this our own question, sent back?
+    pub(super) is_question: fn(&Value<'_>) -> bool,
+    /// Is this entry the example in the question, with dots where words belong?
+    pub(super) is_example: fn(&Value<'_>) -> bool,
+}
+
+impl Form {
+    /// Does this object look like an entry?
+    pub(super) fn is_entry(&self, fields: &[(String, Value<'_>)]) -> bool {
+        self.entry.iter().all(|key| field(fields, key).is_some())
+    }
+}
 
 /// How often, on average, each byte may be read. A reply in earnest needs three; text made to be slow would need as
 /// many as it is long.
@@ -20,7 +38,7 @@ const PASSES: usize = 8;
 /// prompt without evidence cannot be told from an answer by its looks.
 const FORM_LEAD: &str = "json only:";
 
-/// One answer: the entries of its verdict list, as they stand.
+/// One answer: the entries of its list, as they stand.
 pub(super) type Answer<'a> = Vec<Value<'a>>;
 
 /// Is there nothing to read?
@@ -31,12 +49,12 @@ pub(super) fn is_blank(text: &str) -> bool {
 /// The text behind the last reasoning block.
 ///
 /// Tags inside the strings of a complete JSON value are part of what it says and end or begin nothing.
-pub(super) fn after_reasoning(text: &str) -> Result<&str, Unreadable> {
+pub(super) fn after_reasoning<'a>(text: &'a str, form: &Form) -> Result<&'a str, Unreadable> {
     let tags = tags(text);
     if tags.is_empty() {
         return Ok(text);
     }
-    let found = scan(text);
+    let found = scan(text, form);
     let mut spans = found.values.iter().map(|(span, _)| span).peekable();
     let (mut body, mut open) = (0, false);
     for tag in tags {
@@ -96,12 +114,12 @@ struct Scan<'a> {
     tangled: bool,
 }
 
-fn scan(text: &str) -> Scan<'_> {
+fn scan<'a>(text: &'a str, form: &Form) -> Scan<'a> {
     let mut found = Scan::default();
     let mut work = text.len().saturating_mul(PASSES).saturating_add(4096);
     let mut from = 0;
     while let Some(start) = text.get(from..).and_then(|rest| rest.find(['{', '['])).map(|offset| from + offset) {
-        match json::read(text, start, &ANSWER_KEYS) {
+        match json::read(text, start, form.keys) {
             Ok((value, end)) => {
                 found.values.push((start..end, value));
                 work = work.saturating_sub(end - start);
@@ -138,12 +156,12 @@ fn scan(text: &str) -> Scan<'_> {
 
 /// All answers in a text without reasoning; at least one.
 ///
-/// An answer is an object with a key `verdicts`, a list that holds verdict objects, or verdict objects that stand
-/// alone or one after the other (together one answer); also inside other objects and lists. The last two shapes do not
+/// An answer is an object with the form's list, a list that holds entries, or entries that stand alone or one after the
+/// other (together one answer); also inside other objects and lists. The last two shapes do not
 /// count inside or after an answer that is broken, where they are its rubble. What stands before an echo of the
 /// question is part of that echo.
-pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
-    let found = scan(text);
+pub(super) fn answers<'a>(text: &'a str, form: &Form) -> Result<Vec<Answer<'a>>, Unreadable> {
+    let found = scan(text, form);
     if found.tangled {
         return invalid("the reply is too tangled to be read; answer with the JSON object alone");
     }
@@ -153,10 +171,10 @@ pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
     if found.strings_unsure {
         return invalid("the JSON is broken: a quote mark inside a string must be escaped with a backslash");
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered::of(form);
     for (span, value) in found.values {
-        if is_question(&value) {
-            gathered = Gathered::default();
+        if (form.is_question)(&value) {
+            gathered = Gathered::of(form);
         } else if !follows_form_lead(text, span.start) {
             gathered.bare_counts = found.broken_at.is_none_or(|broken| span.start < broken);
             gathered.gather(value);
@@ -164,12 +182,12 @@ pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
     }
     let Gathered { mut answers, loose, key_twice, .. } = gathered;
     if key_twice {
-        return invalid("a key stands twice in the object that holds \"verdicts\"");
+        return invalid(&format!("a key stands twice in the object that holds \"{}\"", form.list));
     }
     if !loose.is_empty() {
         answers.push(loose);
     }
-    answers.retain(|answer| !answer.iter().any(is_form));
+    answers.retain(|answer| !answer.iter().any(form.is_example));
     if !answers.is_empty() {
         Ok(answers)
     } else if found.value_cut {
@@ -177,7 +195,7 @@ pub(super) fn answers(text: &str) -> Result<Vec<Answer<'_>>, Unreadable> {
     } else if found.broken_at.is_some() {
         invalid("the JSON of the answer is broken")
     } else {
-        invalid("the reply holds no JSON object with a list \"verdicts\"")
+        invalid(&format!("the reply holds no JSON object with a list \"{}\"", form.list))
     }
 }
 
@@ -185,26 +203,30 @@ fn invalid<T>(words: &str) -> Result<T, Unreadable> {
     Err(Unreadable::Invalid(words.to_owned()))
 }
 
-#[derive(Default)]
-struct Gathered<'a> {
+struct Gathered<'a, 'f> {
+    form: &'f Form,
     answers: Vec<Answer<'a>>,
-    /// Verdict objects without a list around them.
+    /// Entries without a list around them.
     loose: Answer<'a>,
     key_twice: bool,
     bare_counts: bool,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a, 'f> Gathered<'a, 'f> {
+    fn of(form: &'f Form) -> Self {
+        Self { form, answers: Vec::new(), loose: Vec::new(), key_twice: false, bare_counts: false }
+    }
+
     fn gather(&mut self, value: Value<'a>) {
         match value {
-            Value::Object(fields) if is_verdict(&fields) => {
+            Value::Object(fields) if self.form.is_entry(&fields) => {
                 if self.bare_counts {
                     self.loose.push(Value::Object(fields));
                 }
             }
             Value::Object(mut fields) => {
                 let list = fields.iter().position(|(key, value)| {
-                    is_key(key, "verdicts") && matches!(value, Value::List(_) | Value::Object(_))
+                    is_key(key, self.form.list) && matches!(value, Value::List(_) | Value::Object(_))
                 });
                 match list {
                     Some(place) => {
@@ -217,7 +239,9 @@ impl<'a> Gathered<'a> {
                     None => fields.into_iter().for_each(|(_, inner)| self.gather(inner)),
                 }
             }
-            Value::List(items) if items.iter().any(|item| object(item).is_some_and(is_verdict)) => {
+            Value::List(items)
+                if items.iter().any(|item| object(item).is_some_and(|fields| self.form.is_entry(fields))) =>
+            {
                 if self.bare_counts {
                     self.answers.push(items);
                 }
@@ -248,17 +272,6 @@ pub(super) fn has_key_twice(fields: &[(String, Value<'_>)]) -> bool {
     keys.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-fn is_verdict(fields: &[(String, Value<'_>)]) -> bool {
-    field(fields, "n").is_some() && field(fields, "attributed").is_some()
-}
-
-/// Our own question, sent back.
-fn is_question(value: &Value<'_>) -> bool {
-    object(value).is_some_and(|fields| {
-        ["contexts", "claims"].iter().all(|name| matches!(field(fields, name), Some(Value::List(_))))
-    })
-}
-
 fn follows_form_lead(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default().trim_end();
     before
@@ -268,26 +281,13 @@ fn follows_form_lead(text: &str, start: usize) -> bool {
         .is_some_and(|lead| lead.eq_ignore_ascii_case(FORM_LEAD))
 }
 
-/// The example in the question, with dots where words belong: dots for the reason *and* for a quote.
-///
-/// Dots for one of them alone are a lazy answer, not an echo.
-fn is_form(entry: &Value<'_>) -> bool {
-    let dots = |value: &Value<'_>| match value {
+/// Is this text dots, where words belong?
+pub(super) fn is_dots(value: &Value<'_>) -> bool {
+    match value {
         Value::Text(text) => {
             let text = text.trim();
             !text.is_empty() && text.chars().all(|c| matches!(c, '.' | '…'))
         }
         _ => false,
-    };
-    let Some(fields) = object(entry) else {
-        return false;
-    };
-    let quotes_dots =
-        |item: &Value<'_>| dots(item) || object(item).and_then(|fields| field(fields, "quote")).is_some_and(dots);
-    field(fields, "reason").is_some_and(dots)
-        && match field(fields, "evidence") {
-            Some(Value::List(items)) => items.iter().any(quotes_dots),
-            Some(single) => quotes_dots(single),
-            None => false,
-        }
+    }
 }

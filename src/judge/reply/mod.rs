@@ -1,19 +1,22 @@
 //! The model's answer: finding it in the reply, reading it with tolerance, insisting on completeness.
 //!
-//! Three steps, one file each: `find` drops reasoning and prose and finds the answers, with `json` forgiving slips
-//! of syntax; `verdicts` reads what they say, claim by claim. Nothing here guesses: an answer that was cut is never
+//! Three steps: `find` drops reasoning and prose and finds the answers, with `json` forgiving slips of syntax; `tally`
+//! brings them together number by number; `verdicts` and `cuts` read what one entry says. Nothing here guesses: an answer that was cut is never
 //! mended, a word that is neither yes nor no is no verdict, and of two answers that disagree none is taken.
 //!
 //! Pure and total: any text gives a result, in time and memory linear in its length. Must not know prompts, backends
 //! or contexts.
 
+mod cuts;
 mod find;
 mod json;
+mod tally;
 mod verdicts;
 
 #[cfg(test)]
 mod tests;
 
+use self::tally::Kind;
 use crate::recall::judge::Verdict;
 
 /// What could be read from one reply.
@@ -56,9 +59,34 @@ pub enum Unreadable {
 /// [`Unreadable`] when the reply as a whole holds no usable answer. An answer that breaks off is
 /// [`Unreadable::Truncated`] even behind a complete one: what it would have said is not known.
 pub fn read(text: &str, asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
-    let body = find::after_reasoning(text)?;
+    read_as(&verdicts::VERDICTS, text, asked)
+}
+
+/// Reads the claims that the sentences `asked` for (numbers, ascending) were cut into, in the same way.
+///
+/// A sentence has 1 to 20 claims, none blank, none twice.
+///
+/// ```
+/// use context_recall::judge::reply;
+///
+/// let text = r#"{"cuts": [{"n": 1, "claims": ["It is tall.", "It is old."]}, {"n": 2, "claims": []}]}"#;
+/// let reading = reply::read_cuts(text, &[1, 2]).unwrap();
+///
+/// assert_eq!(reading.entries, [(1, vec!["It is tall.".to_owned(), "It is old.".to_owned()])]);
+/// assert_eq!(reading.open, [(2, "no claims".to_owned())]);
+/// ```
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_cuts(text: &str, asked: &[usize]) -> Result<Reading<Vec<String>>, Unreadable> {
+    read_as(&cuts::CUTS, text, asked)
+}
+
+fn read_as<T>(kind: &Kind<T>, text: &str, asked: &[usize]) -> Result<Reading<T>, Unreadable> {
+    let body = find::after_reasoning(text, kind.form)?;
     if find::is_blank(body) {
         return Err(Unreadable::Empty);
     }
-    verdicts::tally(&find::answers(body)?, asked)
+    kind.tally(&find::answers(body, kind.form)?, asked)
 }

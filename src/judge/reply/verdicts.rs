@@ -1,10 +1,8 @@
 //! Reads verdicts from the entries of answers: tolerant of how a value is written, strict about what it says.
 
-use std::collections::BTreeMap;
-
-use super::find::{Answer, field, has_key_twice, object};
+use super::find::{Form, field, has_key_twice, is_dots, object};
 use super::json::Value;
-use super::{Reading, Unreadable};
+use super::tally::{Kind, number, whole_number};
 use crate::recall::judge::{Citation, Verdict};
 
 /// Most citations kept for one claim.
@@ -16,65 +14,42 @@ const LONGEST_REASON: usize = 2_000;
 /// Longest piece of the reply that is repeated in a complaint about it, in characters.
 const LONGEST_REPEAT: usize = 40;
 
-/// A verdict, or what is wrong with it.
-type Outcome = Result<Verdict, String>;
+/// Answers of verdicts.
+pub(super) const VERDICTS: Kind<Verdict> = Kind {
+    form: &Form {
+        list: "verdicts",
+        entry: ["n", "attributed"],
+        keys: &["verdicts", "n", "attributed", "evidence", "quote"],
+        is_question,
+        is_example,
+    },
+    item: "claim",
+    read: entry,
+    is_same: |first, second| first.attributed == second.attributed,
+};
 
-/// Brings the answers of one reply together.
-pub(super) fn tally(answers: &[Answer<'_>], asked: &[usize]) -> Result<Reading<Verdict>, Unreadable> {
-    let mut places: BTreeMap<usize, Option<Outcome>> = asked.iter().map(|number| (*number, None)).collect();
-    for answer in answers {
-        for (number, outcome) in one_answer(answer, &places) {
-            let Some(place) = places.get_mut(&number) else {
-                continue;
-            };
-            match (place.as_ref(), &outcome) {
-                (Some(Ok(first)), Ok(second)) if first.attributed != second.attributed => {
-                    return Err(Unreadable::Invalid(format!(
-                        "two answers disagree on claim {number}; give one answer only"
-                    )));
-                }
-                (None, _) | (Some(Ok(_)), Err(_)) => *place = Some(outcome),
-                (Some(_), _) => {}
-            }
-        }
-    }
-    let mut reading = Reading { entries: Vec::new(), open: Vec::new() };
-    for (number, place) in places {
-        match place {
-            Some(Ok(verdict)) => reading.entries.push((number, verdict)),
-            Some(Err(words)) => reading.open.push((number, words)),
-            None => reading.open.push((number, "no entry".to_owned())),
-        }
-    }
-    Ok(reading)
+fn is_question(value: &Value<'_>) -> bool {
+    object(value).is_some_and(|fields| {
+        ["contexts", "claims"].iter().all(|name| matches!(field(fields, name), Some(Value::List(_))))
+    })
 }
 
-/// The outcome for each claim that one answer names, among those in `asked`.
-fn one_answer(answer: &Answer<'_>, asked: &BTreeMap<usize, Option<Outcome>>) -> BTreeMap<usize, Outcome> {
-    let mut outcomes: BTreeMap<usize, Outcome> = BTreeMap::new();
-    for fields in answer.iter().filter_map(object) {
-        let number = field(fields, "n").and_then(whole_number);
-        let Some(number) = number.filter(|number| asked.contains_key(number)) else {
-            continue;
-        };
-        let outcome = entry(fields);
-        match (outcomes.get_mut(&number), outcome) {
-            (None, outcome) => {
-                outcomes.insert(number, outcome);
-            }
-            (Some(place @ Ok(_)), Err(words)) => *place = Err(words),
-            (Some(place), Ok(second)) => {
-                if place.as_ref().is_ok_and(|first| first.attributed != second.attributed) {
-                    *place = Err("two entries that differ".to_owned());
-                }
-            }
-            (Some(Err(_)), Err(_)) => {}
+/// Dots for the reason *and* for a quote: dots for one of them alone are a lazy answer, not an echo.
+fn is_example(entry: &Value<'_>) -> bool {
+    let Some(fields) = object(entry) else {
+        return false;
+    };
+    let quotes_dots =
+        |item: &Value<'_>| is_dots(item) || object(item).and_then(|fields| field(fields, "quote")).is_some_and(is_dots);
+    field(fields, "reason").is_some_and(is_dots)
+        && match field(fields, "evidence") {
+            Some(Value::List(items)) => items.iter().any(quotes_dots),
+            Some(single) => quotes_dots(single),
+            None => false,
         }
-    }
-    outcomes
 }
 
-fn entry(fields: &[(String, Value<'_>)]) -> Outcome {
+fn entry(fields: &[(String, Value<'_>)]) -> Result<Verdict, String> {
     if has_key_twice(fields) || cited(fields).any(has_key_twice) {
         return Err("a key stands twice in its entry".to_owned());
     }
@@ -131,27 +106,6 @@ fn one_or_zero(written: &str) -> Option<bool> {
         0.0 => Some(false),
         _ => None,
     }
-}
-
-/// A decimal number; unlike `f64`'s own reading without names such as `inf`.
-fn number(written: &str) -> Option<f64> {
-    written
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'))
-        .then(|| written.parse().ok())
-        .flatten()
-}
-
-/// A whole number of at least 0, written as a number (`1`, `1.0`) or as text that is one.
-fn whole_number(value: &Value<'_>) -> Option<usize> {
-    let number = match value {
-        Value::Number(written) => number(written)?,
-        Value::Text(text) => number(text.trim())?,
-        _ => return None,
-    };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and within u32")]
-    let whole = (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as usize);
-    whole
 }
 
 /// What a verdict cites, as far as it can be read: what cannot be read is left out.
