@@ -317,7 +317,7 @@ mod tests {
     #[tokio::test]
     async fn the_keys_stay_what_they_are() {
         // A change here forgets whatever users have paid for: make it only together with another VERDICTS or CUT.
-        insta::assert_snapshot!(all().of_verdicts().await, @"");
+        insta::assert_snapshot!(all().of_verdicts().await, @"8a9a8d90e2b5624df5a1b1db2b351673b01fd9be32f310f9756d0fb151e55c43");
         insta::assert_snapshot!(all().of_cut().await, @"");
     }
 

@@ -9,6 +9,7 @@ mod field_cases;
 mod golden;
 mod house;
 mod llm;
+mod memory;
 mod openapi;
 mod operations;
 mod peers;

@@ -47,7 +47,7 @@ fn hasty_model_at(base_url: &str, attempts: u32, timeout: Duration) -> OpenAi {
 }
 
 async fn ask(model: &OpenAi, within: Duration) -> Result<ChatReply, ProviderError> {
-    model.ask(&question(), Instant::now() + within).await
+    model.ask(&question(), (Instant::now() + within).into()).await
 }
 
 /// Gives its replies in turn, the last one for ever.

@@ -297,7 +297,7 @@ mod tests {
         // A change here makes entries unreadable that users have paid for: make it only together with another VERSION.
         let entry = judgement().write(KEY);
         assert_eq!(entry[0], VERSION);
-        insta::assert_snapshot!(std::str::from_utf8(&entry[1 + CHECKSUM..]).unwrap(), @"");
+        insta::assert_snapshot!(std::str::from_utf8(&entry[1 + CHECKSUM..]).unwrap(), @r#"{"v":[{"a":false,"g":[["r",[[null,"東京 \u0000 \""]]]],"n":[1,1]},{"a":true,"g":[["s",[[1,"東京 \u0000 \""]]],["",[[0,"東京 \u0000 \""]]],["x",[]]],"n":[2,3]}],"m":"m-1","w":2,"x":["reasoning",{"downgraded":"prose"}]}"#);
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod backend;
 pub mod help;
 pub mod peer;
 pub mod process;
+pub mod redis;
 
 use std::path::PathBuf;
 
