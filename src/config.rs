@@ -279,12 +279,25 @@ impl Config {
                 |text| text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()),
             ),
             cache: CacheSetting::read(&cli.cache, &mut reader),
-            cache_size: reader.read("cache_size", &cli.cache_size, "a size from 1MiB to 64GiB, such as 64MiB", |text| {
-                text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()).filter(|size| CACHES.contains(size))
-            }),
-            cache_ttl: reader.read("cache_ttl", &cli.cache_ttl, "a duration from 1s to 10y, such as 12h or 30d", |text| {
-                if text.is_empty() { Some(None) } else { age(text).map(Some) }
-            }),
+            cache_size: reader.read(
+                "cache_size",
+                &cli.cache_size,
+                "a size from 1MiB to 64GiB, such as 64MiB",
+                |text| {
+                    text.parse::<bytesize::ByteSize>()
+                        .ok()
+                        .map(|size| size.as_u64())
+                        .filter(|size| CACHES.contains(size))
+                },
+            ),
+            cache_ttl: reader.read(
+                "cache_ttl",
+                &cli.cache_ttl,
+                "a duration from 1s to 10y, such as 12h or 30d",
+                |text| {
+                    if text.is_empty() { Some(None) } else { age(text).map(Some) }
+                },
+            ),
             log: reader.read("log", &cli.log, "text or json", log_form),
             log_filter: reader.log_filter(),
         };
@@ -388,8 +401,12 @@ impl Reader<'_> {
     }
 
     fn refuse_unknown(&mut self) {
-        let known: Vec<&str> =
-            self.command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).chain(SECRET_FILES).collect();
+        let known: Vec<&str> = self
+            .command
+            .get_arguments()
+            .filter_map(|argument| argument.get_env()?.to_str())
+            .chain(SECRET_FILES)
+            .collect();
         for (name, value) in self.variables {
             // Kubernetes sets these in every pod beside a service that is named `recall`; a plain number is somebody's guess.
             let is_guess = name == "RECALL_PORT" && value.trim().parse::<u16>().is_ok();

@@ -77,12 +77,7 @@ where
         }
     }
 
-    fn board(
-        &self,
-        key: K,
-        deadline: Instant,
-        begin: impl FnOnce(Deadline) -> Work<T>,
-    ) -> (Shared<Work<T>>, Deadline) {
+    fn board(&self, key: K, deadline: Instant, begin: impl FnOnce(Deadline) -> Work<T>) -> (Shared<Work<T>>, Deadline) {
         let mut board = lock(&self.0);
         if let Some(flight) = board.going_on.get(&key)
             && let Some(outcome) = flight.outcome.upgrade()

@@ -73,8 +73,8 @@ mod tests {
 
     use super::*;
     use crate::deadline::Deadline;
-    use crate::recall::memory::Settings;
     use crate::recall::judge::{JudgeFault, JudgeInfo, Judgement, Question, Votes};
+    use crate::recall::memory::Settings;
 
     /// A judge whose look-ups end as told, one after another; the last for ever.
     struct Told {

@@ -199,11 +199,7 @@ pub struct JudgeBody {
     pub windows: usize,
 }
 
-fn read(
-    body: &[u8],
-    app: &App,
-    defaults: &LlmOptions,
-) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
+fn read(body: &[u8], app: &App, defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
     let mut fields = Fields::parse(body, &RecallLlm::ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");

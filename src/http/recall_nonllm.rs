@@ -1,6 +1,5 @@
 //! `POST /recall/nonllm`.
 
-
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -224,10 +223,7 @@ fn threshold(fields: &mut Fields<'_>) -> Option<Threshold> {
         (status = "5XX", description = "The service failed.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_nonllm(
-    State(app): State<App>,
-    JsonBody { bytes, terms }: JsonBody,
-) -> Result<Response, Problem> {
+pub async fn recall_nonllm(State(app): State<App>, JsonBody { bytes, terms }: JsonBody) -> Result<Response, Problem> {
     Ok(RecallNonLlm::score(&app, bytes, &NonLlmOptions::default(), terms).await?.into_response())
 }
 

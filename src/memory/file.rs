@@ -28,6 +28,9 @@ const MOST_AT_ONCE: usize = 1024;
 /// How long a file that failed is left alone.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// What is said of a damaged file that the library did not expect.
+const PANICKED: &str = "its library panicked";
+
 /// In so many slices old entries are swept out, one after another, so that none holds up those who write.
 const SLICES: u32 = 256;
 
@@ -45,7 +48,7 @@ pub enum Unusable {
     #[error("the file {} is in use by another process: a file serves one, several share redis://HOST", .0.display())]
     InUse(PathBuf),
     /// It cannot be opened, made or read.
-    #[error("the file {} cannot be used as a memory: {}", .0.display(), .1)]
+    #[error("the file {} cannot be used as a memory: {}; move it away to begin anew", .0.display(), .1)]
     Broken(PathBuf, redb::Error),
 }
 
@@ -81,7 +84,8 @@ impl FileMemory {
         shelf.open()?;
         let shelf = Arc::new(shelf);
         let (orders, taken) = channel();
-        let mut clerk = Clerk { shelf: Arc::clone(&shelf), orders: taken, not_before: None, next_sweep: None, slice: 0 };
+        let mut clerk =
+            Clerk { shelf: Arc::clone(&shelf), orders: taken, not_before: None, next_sweep: None, slice: 0 };
         let thread = std::thread::Builder::new().name("memory".to_owned()).spawn(move || clerk.work());
         let thread = thread.map_err(|error| Unusable::Broken(path.to_owned(), redb::Error::Io(error)))?;
         Ok(Self { shelf, writer: Mutex::new(Some(Writer { orders, thread })) })
@@ -145,7 +149,9 @@ impl Shelf {
     fn open(&self) -> Result<(), Unusable> {
         let broken = |error: redb::Error| Unusable::Broken(self.path.clone(), error);
         keep_private(&self.path).map_err(|error| broken(error.into()))?;
-        let database = Database::builder().set_cache_size(self.cache).create(&self.path);
+        let create = || Database::builder().set_cache_size(self.cache).create(&self.path);
+        let database =
+            catch_unwind(create).unwrap_or_else(|_| Err(redb::StorageError::Corrupted(PANICKED.to_owned()).into()));
         let database = database.map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => Unusable::InUse(self.path.clone()),
             error => broken(error.into()),
@@ -272,7 +278,7 @@ impl Clerk {
         match outcome {
             Ok(Ok(())) => return self.shelf.writing.is_over("the memory's file is written"),
             Ok(Err(error)) => self.shelf.writing.tell("the memory's file cannot be written", &error),
-            Err(_) => self.shelf.writing.tell("the memory's file cannot be written", &"its library panicked"),
+            Err(_) => self.shelf.writing.tell("the memory's file cannot be written", &PANICKED),
         }
         self.shelf.shut();
         self.not_before = Some(Instant::now() + PAUSE);

@@ -301,9 +301,10 @@ mod tests {
         for (turn, (change, verdicts, cut)) in CHANGES.iter().enumerate() {
             let mut changed = all();
             change(&mut changed);
-            for (known, key, is_new) in
-                [(&mut of_verdicts, changed.of_verdicts().await, *verdicts), (&mut of_cut, changed.of_cut().await, *cut)]
-            {
+            for (known, key, is_new) in [
+                (&mut of_verdicts, changed.of_verdicts().await, *verdicts),
+                (&mut of_cut, changed.of_cut().await, *cut),
+            ] {
                 assert_eq!(!known.contains(&key), is_new, "change {turn}");
                 if is_new {
                     known.push(key);

@@ -17,6 +17,7 @@ mod problems;
 mod properties;
 mod readiness;
 mod readme;
+mod remembering;
 mod settings;
 mod support;
 mod votes;

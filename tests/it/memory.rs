@@ -20,8 +20,7 @@ const MIB: u64 = 1024 * 1024;
 async fn key(number: usize) -> Key {
     let claims = Units::new(vec!["claim".to_owned()]).unwrap();
     let question = Question { user_input: number.to_string(), contexts: vec![], claims };
-    let info =
-        JudgeInfo { provider: "openai", model: "m".to_owned(), prompt: None, prompt_sha256: None, seed: None };
+    let info = JudgeInfo { provider: "openai", model: "m".to_owned(), prompt: None, prompt_sha256: None, seed: None };
     let settings = Settings {
         provider: "openai",
         model: "m".to_owned(),

@@ -62,10 +62,7 @@ impl Source {
     }
 
     /// The lines of a body that is taken in from now on, whether anybody works on them or not.
-    pub(super) fn streamed<M: Measure>(
-        app: &App,
-        request: Request,
-    ) -> Result<(Self, Envelope<M::Options>), Problem> {
+    pub(super) fn streamed<M: Measure>(app: &App, request: Request) -> Result<(Self, Envelope<M::Options>), Problem> {
         let json = query_as_json(request.uri().query().unwrap_or_default());
         let mut fields = Fields::parse_query(&json, &M::ROUTE)?;
         let ordered = fields.flag("ordered");

@@ -182,11 +182,7 @@ impl Entry {
             let quote = |Citation { context, quote }: &Citation| (*context, quote.clone());
             Ground(reason.clone(), evidence.iter().map(quote).collect())
         };
-        Self {
-            a: verdict.attributed,
-            g: decision.grounds().map(ground).collect(),
-            n: agreement.counts(),
-        }
+        Self { a: verdict.attributed, g: decision.grounds().map(ground).collect(), n: agreement.counts() }
     }
 
     fn decision(self, contexts: usize) -> Result<Decision, Unreadable> {
@@ -265,7 +261,8 @@ mod tests {
         };
         let mut ballot = Ballot::of(&question(&["one", "two"]));
         ballot.cast(1, verdict(false, "r", None));
-        let further = vec![verdict(true, "", Some(0)), Verdict { attributed: true, reason: "x".to_owned(), evidence: vec![] }];
+        let further =
+            vec![verdict(true, "", Some(0)), Verdict { attributed: true, reason: "x".to_owned(), evidence: vec![] }];
         ballot.cast(2, Decision { verdict: verdict(true, "s", Some(1)), further, agreement: Agreement::of(2, 3) });
         Judgement {
             verdicts: ballot.close().unwrap(),
