@@ -13,6 +13,7 @@ use crate::memory::Off;
 use crate::memory::file::FileMemory;
 use crate::memory::local::LocalMemory;
 use crate::memory::redis::RedisMemory;
+use crate::providers::ollama::OllamaConfig;
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::{Judge, Splitter};
 use crate::recall::memory::Memory;
@@ -145,6 +146,12 @@ fn judge(config: &Config, compute: &Compute) -> Result<Deciders, Box<dyn std::er
     let model = match config.judge.clone() {
         JudgeSetting::Embedded => return Ok((Arc::new(EmbeddedJudge::new(compute.clone())), None)),
         JudgeSetting::OpenAi(openai) => openai.connect(calls)?,
+        JudgeSetting::Anthropic(anthropic) => anthropic.connect(calls)?,
+        JudgeSetting::Gemini(gemini) => gemini.connect(calls)?,
+        JudgeSetting::Azure(azure) => azure.connect(calls)?,
+        JudgeSetting::Ollama(ollama) => {
+            OllamaConfig { window: config.judge_context_window, ..ollama }.connect(calls)?
+        }
     };
     let asking = Asking {
         repairs: config.judge_repairs,

@@ -109,7 +109,7 @@ struct Cli {
     /// Port to listen on; 0 for any free one
     #[arg(long, env = "PORT", default_value = "8080", global = true, allow_hyphen_values = true)]
     port: String,
-    /// Who decides on claims: embedded, or openai/MODEL
+    /// Who decides on claims: embedded, or openai, azure, anthropic, gemini or ollama with /MODEL
     #[arg(long, env = "RECALL_JUDGE", default_value = "embedded", global = true, allow_hyphen_values = true)]
     judge: String,
     /// Longest time for one call to the judge's backend
@@ -197,10 +197,19 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Read from the environment alone:
-  OPENAI_API_KEY    key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
-  OPENAI_BASE_URL   any server that speaks the OpenAI format [default: https://api.openai.com/v1]
-  RECALL_CACHE_FILE file that holds what --cache would say, such as a redis:// URL with its password
-  RUST_LOG          which parts are logged, and how much [default: info]
+  OPENAI_API_KEY         key for openai/MODEL; or OPENAI_API_KEY_FILE names a file that holds it; a local server needs none
+  OPENAI_BASE_URL        any server that speaks the OpenAI format [default: https://api.openai.com/v1]
+  AZURE_OPENAI_ENDPOINT  resource of azure/DEPLOYMENT, such as https://NAME.openai.azure.com
+  AZURE_OPENAI_API_KEY   its key; or AZURE_OPENAI_API_KEY_FILE names a file that holds it
+  OPENAI_API_VERSION     version such as 2024-10-21, for Azure's dated addresses; without it the newer ones are used
+  ANTHROPIC_API_KEY      key for anthropic/MODEL; or ANTHROPIC_API_KEY_FILE names a file that holds it
+  ANTHROPIC_BASE_URL     any server that speaks the Anthropic format [default: https://api.anthropic.com]
+  GEMINI_API_KEY         key for gemini/MODEL; or GEMINI_API_KEY_FILE names a file that holds it
+  GEMINI_BASE_URL        any server that speaks the Gemini format [default: https://generativelanguage.googleapis.com]
+  OLLAMA_HOST            where Ollama listens, as Ollama itself reads it [default: 127.0.0.1:11434]
+  OLLAMA_API_KEY         key for ollama.com; or OLLAMA_API_KEY_FILE names a file that holds it; a local Ollama needs none
+  RECALL_CACHE_FILE      file that holds what --cache would say, such as a redis:// URL with its password
+  RUST_LOG               which parts are logged, and how much [default: info]
 
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
 
@@ -359,6 +368,15 @@ impl Reader<'_> {
     fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    /// A variable without which the service cannot work; `why` says so.
+    fn needed(&mut self, name: &str, why: &str) -> Option<String> {
+        let given = self.variable(name).map(str::to_owned);
+        if given.is_none() {
+            self.faults.push(format!("{name}: {why}"));
+        }
+        given
     }
 
     /// A secret from `NAME`, or from the file that `NAME_FILE` names.

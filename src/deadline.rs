@@ -44,12 +44,6 @@ impl Deadline {
         self.0.first + Duration::from_nanos(self.0.put_off_by.load(Ordering::Relaxed))
     }
 
-    /// The time that is left now; zero once it has passed.
-    #[must_use]
-    pub fn left(&self) -> Duration {
-        self.at().saturating_duration_since(Instant::now())
-    }
-
     /// Puts the moment off to `later`, for everybody who goes by it. It never moves back.
     pub fn put_off_to(&self, later: Instant) {
         let by = later.saturating_duration_since(self.0.first).as_nanos();

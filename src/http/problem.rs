@@ -107,15 +107,18 @@ codes! {
     /// The provider's filter declined.
     ContentFiltered: "content_filtered", BAD_GATEWAY, false,
         "The provider's content filter declines this text. Change the filter's settings there, or use another provider.";
+    /// The backend cut our question.
+    PromptTruncated: "prompt_truncated", BAD_GATEWAY, false,
+        "No verdict was taken from an answer to half a question. Give the judge's backend a larger window (OLLAMA_CONTEXT_LENGTH where Ollama runs), name its true window with --judge-context-window, or send fewer or shorter contexts.";
     /// The backend refused our key.
     UpstreamAuth: "upstream_auth", BAD_GATEWAY, false,
-        "Check the judge's API key in this service's environment (OPENAI_API_KEY) and that it may use this model.";
+        "Check the judge's API key in this service's environment (OPENAI_API_KEY, AZURE_OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_API_KEY) and that it may use this model.";
     /// Any other failure of the backend.
     UpstreamError: "upstream_error", BAD_GATEWAY, false,
-        "The judge's backend failed; detail says how. Check the model's name (--judge) and the base URL (OPENAI_BASE_URL).";
+        "The judge's backend failed; detail says how. Check the model's name (--judge) and the backend's address (OPENAI_BASE_URL, AZURE_OPENAI_ENDPOINT, ANTHROPIC_BASE_URL, GEMINI_BASE_URL, OLLAMA_HOST).";
     /// The backend cannot be reached.
     UpstreamUnreachable: "upstream_unreachable", BAD_GATEWAY, true,
-        "Check that the judge's backend runs and that the base URL (OPENAI_BASE_URL) is right as seen from this service.";
+        "Check that the judge's backend runs and that its address (OPENAI_BASE_URL, AZURE_OPENAI_ENDPOINT, ANTHROPIC_BASE_URL, GEMINI_BASE_URL, OLLAMA_HOST) is right as seen from this service.";
     /// The backend limits our rate.
     UpstreamRateLimited: "upstream_rate_limited", SERVICE_UNAVAILABLE, true,
         "The judge's backend limits the rate. Wait as long as Retry-After says, or lower --judge-concurrency.";
@@ -358,6 +361,7 @@ impl From<JudgeError> for Problem {
             JudgeFault::Refused => Code::JudgeRefused,
             JudgeFault::ContentFiltered => Code::ContentFiltered,
             JudgeFault::ContextLengthExceeded => Code::ContextLengthExceeded,
+            JudgeFault::PromptTruncated => Code::PromptTruncated,
             JudgeFault::UpstreamAuth => Code::UpstreamAuth,
             JudgeFault::UpstreamFailing | JudgeFault::UpstreamError => Code::UpstreamError,
             JudgeFault::UpstreamUnreachable => Code::UpstreamUnreachable,

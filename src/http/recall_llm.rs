@@ -343,11 +343,11 @@ pub struct RecallLlmBatchRequest {
     /// Give lines in the order of the samples. A JSON answer always is.
     #[schema(default = false)]
     pub ordered: Option<bool>,
-    /// How references are cut into claims.
+    /// How the references are cut into claims.
     #[schema(default = "sentence")]
     pub split: Option<SplitBody>,
-    /// Judge this often and decide each claim by the majority; a tie is not attributed.
-    #[schema(default = 1, minimum = 1, maximum = 9)]
+    /// How often each judge is asked; the majority decides on each claim.
+    #[schema(minimum = 1, maximum = 9, default = 1)]
     pub votes: Option<u8>,
     /// What an attributed claim is worth when none of the judge's quotes stands in a context.
     #[schema(default = "flag")]

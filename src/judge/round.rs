@@ -307,6 +307,7 @@ pub(super) fn failed(error: ProviderError) -> JudgeError {
     let fault = match error.fault {
         ProviderFault::Auth => JudgeFault::UpstreamAuth,
         ProviderFault::ContextLength => JudgeFault::ContextLengthExceeded,
+        ProviderFault::PromptTruncated => JudgeFault::PromptTruncated,
         ProviderFault::Filtered => JudgeFault::ContentFiltered,
         ProviderFault::Unreachable => JudgeFault::UpstreamUnreachable,
         ProviderFault::Timeout => JudgeFault::UpstreamTimeout,

@@ -118,7 +118,7 @@ impl<W: Wire> Backend<W> {
         let mut room = None;
         loop {
             let form = dialect.form(&W::VOCABULARY, request.output_limit.min(room.unwrap_or(u32::MAX)));
-            let body = self.wire.body(request, &form).map_err(|refusal| effort.refuse(refusal))?;
+            let body = self.wire.body(request, &form).map_err(|refusal| effort.refuse(refusal))?.into();
             let post = Post { url: &self.endpoint, headers: &self.headers, body };
             let may_change = changes_left > 0;
             let hear = |reply: &Reply| self.hear(reply, request, &form, dialect, may_change);

@@ -1,7 +1,7 @@
 //! A backend's base URL, in all the spellings that people paste.
 
-use reqwest::header::HeaderValue;
-use reqwest::{Client, Url, header};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Client, Url};
 
 use super::SetupError;
 use super::secret::Secret;
@@ -36,8 +36,40 @@ impl BaseUrl {
         Ok(Self { url, basic, secrets })
     }
 
+    /// Is there a `name=…` in its query?
+    pub(super) fn has_in_query(&self, name: &str) -> bool {
+        self.url.query_pairs().any(|(known, _)| known == name)
+    }
+
+    /// The header that lets us in, the key or what stands before the `@`, and all that must never be printed.
+    ///
+    /// # Errors
+    ///
+    /// [`SetupError::BaseUrl`] when there are both, since they travel in the same header.
+    pub(super) fn authorize(self, key: Option<Secret>) -> Result<(HeaderMap, Vec<Secret>), SetupError> {
+        let Self { url: _, basic, mut secrets } = self;
+        let mut headers = HeaderMap::new();
+        match (basic, key) {
+            (Some(_), Some(_)) => {
+                return Err(SetupError::BaseUrl(
+                    "holds a user name or password although there is an API key; only one of them can be sent"
+                        .to_owned(),
+                ));
+            }
+            (Some(basic), None) => {
+                headers.insert(AUTHORIZATION, basic);
+            }
+            (None, Some(key)) => {
+                headers.insert(AUTHORIZATION, key.header("Bearer ")?);
+                secrets.push(key);
+            }
+            (None, None) => {}
+        }
+        Ok((headers, secrets))
+    }
+
     /// The same base with the steps of its path changed; its query stays, its fragment goes.
-    pub(super) fn with_path(&self, change: impl FnOnce(&mut Vec<&str>)) -> Url {
+    pub(super) fn with_path<'a>(&'a self, change: impl FnOnce(&mut Vec<&'a str>)) -> Url {
         let mut url = self.url.clone();
         let mut steps: Vec<&str> = self.url.path().split('/').filter(|step| !step.is_empty()).collect();
         change(&mut steps);
@@ -45,6 +77,14 @@ impl BaseUrl {
         url.set_fragment(None);
         url
     }
+}
+
+/// The address one step below `url`. What has a meaning in addresses is encoded: a model's name may hold any of it.
+pub(super) fn step_below(mut url: Url, step: &str) -> Url {
+    if let Ok(mut steps) = url.path_segments_mut() {
+        steps.push(step);
+    }
+    url
 }
 
 /// Takes `tail` off the end of a path, for bases that were pasted with the whole address of a call.
@@ -64,7 +104,7 @@ fn without_credentials(url: Url) -> Result<(Url, Option<HeaderValue>), SetupErro
     let fault = |error: reqwest::Error| SetupError::Client(error.without_url().to_string());
     let client = Client::builder().build().map_err(fault)?;
     let request = client.post(url).build().map_err(fault)?;
-    let basic = request.headers().get(header::AUTHORIZATION).cloned();
+    let basic = request.headers().get(AUTHORIZATION).cloned();
     Ok((request.url().clone(), basic))
 }
 
@@ -82,6 +122,14 @@ mod tests {
         assert_eq!(base.secrets.len(), 2);
         assert!(!format!("{base:?}").contains("ss@"));
         assert!(BaseUrl::parse("http://h:1/v1", "…").unwrap().basic.is_none());
+    }
+
+    #[test]
+    fn a_step_below_holds_any_name() {
+        let base = BaseUrl::parse("http://h/v1?key=1", "…").unwrap();
+        let url = step_below(base.with_path(|steps| steps.push("models")), "a/b c?d#e%2f:ü");
+        assert_eq!(url.as_str(), "http://h/v1/models/a%2Fb%20c%3Fd%23e%252f:%C3%BC?key=1");
+        assert!(base.has_in_query("key") && !base.has_in_query("ke"));
     }
 
     #[test]

@@ -72,8 +72,8 @@ impl Shape {
         match self {
             Self::Schema | Self::OldSchema => None,
             Self::Tool => Some("a forced tool call"),
-            Self::Object => Some("any JSON object (json_object)"),
-            Self::Plain => Some("no response_format"),
+            Self::Object => Some("any JSON object"),
+            Self::Plain => Some("the prompt alone"),
         }
     }
 }
@@ -199,6 +199,11 @@ fn names_shape(vocabulary: &Vocabulary, said: &Said) -> bool {
 fn told_ceiling(said: &Said, sent: u32) -> Option<u32> {
     const ABOUT_THE_VALUE: [&str; 8] =
         ["too large", "too high", "at most", "less than or equal", "valid range", "maximum", "exceeds", " > "];
+    // Google names a bound that is itself refused: "the supported range is from 1 (inclusive) to 8193 (exclusive)".
+    if let Some((range, _)) = said.text.split_once(" (exclusive)") {
+        let largest = numbers(range).last()?.checked_sub(1)?;
+        return (LEAST_CEILING..sent).contains(&largest).then_some(largest);
+    }
     if said.has("unsupported") || !ABOUT_THE_VALUE.iter().any(|phrase| said.has(phrase)) {
         return None;
     }
@@ -288,12 +293,18 @@ mod tests {
             ("`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens`", 8192),
             ("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 8192),
             ("max_tokens: 32000 > 4,096, which is the maximum", 4096),
+            (
+                "max_tokens has a value of 32000 but the supported range is from 1 (inclusive) to 8193 (exclusive).",
+                8192,
+            ),
         ] {
             let next = after(Dialect::default(), message, 32000).unwrap();
             assert_eq!((next.ceiling, next.limit), (Some(ceiling), 0), "{message}");
             assert_eq!(next.form(&WORDS, 32000).limit(), Some(ceiling));
             assert_eq!(next.form(&WORDS, 100).limit(), Some(100));
         }
+        let bound = "max_tokens has a value of 8193 but the supported range is from 1 (inclusive) to 8193 (exclusive).";
+        assert_eq!(after(Dialect::default(), bound, 8193).unwrap().ceiling, Some(8192));
     }
 
     #[test]

@@ -4,25 +4,40 @@
 //!
 //! # To add a provider
 //!
-//! 1. Write `providers/NAME.rs` with a type that implements [`ChatModel`] by way of [`transport`]: where to post, the
-//!    body, and a function that reads a reply as an answer or as a `Refusal`. Retries, waits, time-outs, redaction and
-//!    the usual error classes are had from [`transport`]; [`openai`] is the one to look at.
-//! 2. Declare it below.
-//! 3. Give it a name in `config.rs`: `JudgeSetting`, what `--judge` expects, its key and base URL with their help and their
-//!    checks (`check_together`). `main.rs` warns of an open door to a paid key: it must know this one too.
+//! 1. Write `providers/NAME.rs`; [`anthropic`] is the one to look at, and [`azure`] shows a format used again under other
+//!    addresses. A configuration with `connect` and a check of its base URL (`base_url.rs` reads it), and a type that
+//!    implements `backend::Wire`: what the vendor calls the fields that it may refuse, the body, a function that reads a
+//!    reply as an answer or as a `Refusal`, and the free call that tells of the model. `Backend` makes a [`ChatModel`] of
+//!    it: retries, waits, the gate, time-outs, redaction, the usual error classes and learning from refusals are had. What a vendor's errors say in words of their own goes into `refusal.rs`,
+//!    `wait.rs` and `window.rs`, since gateways pass them on. Declare the file below.
+//! 2. Test it in `providers/NAME/tests.rs` with what `testing.rs` has. Its `replay` plays each `tests/wire/*.json` whose
+//!    `wire` is NAME.
+//! 3. Give it a name in `config/judge.rs`: `JudgeSetting` (`has_key` too: `main.rs` warns of an open door to a paid key),
+//!    `JudgeName`, `EXPECTED`, and a `Vendor` for its variables. In `config.rs` the help of `--judge` and the list of
+//!    variables below it.
 //! 4. Give it an arm in `app.rs`.
-//! 5. Name its variables in the hints of `http/problem.rs`, in `docker-compose.yml` and in README's table of judges.
+//! 5. Name its variables in the hints of `http/problem.rs`, in `docker-compose.yml` and in README's table of judges;
+//!    `UPDATE_README=1 cargo test readme` rewrites README's list of settings.
+//! 6. Through the front door: `Service::asking_provider` in `tests/it/support`, the judges in `tests/it/settings.rs`, and
+//!    whatever `tests/cases/field.jsonl` holds of it.
 //!
 //! A vendor that speaks the OpenAI format needs none of this: it is a base URL.
 
+pub mod anthropic;
+pub mod azure;
 mod backend;
 mod base_url;
 mod dialect;
 mod envelope;
 pub mod estimate;
+mod gate;
+pub mod gemini;
+pub mod ollama;
 pub mod openai;
 mod refusal;
 pub mod secret;
+#[cfg(test)]
+mod testing;
 pub mod transport;
 mod wait;
 mod window;
@@ -123,6 +138,8 @@ pub enum ProviderFault {
     Auth,
     /// The prompt (with the room kept for the answer) does not fit the model's window or its token allowance.
     ContextLength,
+    /// The backend read less of the prompt than it was sent, so that its answer is about something else.
+    PromptTruncated,
     /// A filter refused the prompt.
     Filtered,
     /// Name resolution, connecting, TLS, or a broken connection.

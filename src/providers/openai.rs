@@ -1,6 +1,6 @@
 //! Chat completions: OpenAI, and the many servers that speak its format.
 //!
-//! Servers differ in which fields they take; what one refuses is learnt (see [`super::dialect`]).
+//! Servers differ in which fields they take; what one refuses is learnt (see `dialect`).
 
 mod completion;
 #[cfg(test)]
@@ -9,7 +9,6 @@ mod tests;
 use std::sync::Arc;
 
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -52,24 +51,7 @@ impl OpenAiConfig {
     fn backend(self, calls: CallPolicy) -> Result<Backend<ChatCompletions>, SetupError> {
         let base = parse_base(&self.base_url)?;
         let (endpoint, listing) = (below(&base, &COMPLETIONS), below(&base, &["models"]));
-        let mut secrets = base.secrets;
-        let mut headers = HeaderMap::new();
-        match (base.basic, self.api_key) {
-            (Some(_), Some(_)) => {
-                return Err(SetupError::BaseUrl(
-                    "holds a user name or password although there is an API key; only one of them can be sent"
-                        .to_owned(),
-                ));
-            }
-            (Some(basic), None) => {
-                headers.insert(AUTHORIZATION, basic);
-            }
-            (None, Some(key)) => {
-                headers.insert(AUTHORIZATION, key.header("Bearer ")?);
-                secrets.push(key);
-            }
-            (None, None) => {}
-        }
+        let (headers, secrets) = base.authorize(self.api_key)?;
         let wire = ChatCompletions { provider: "openai", model: Some(self.model.clone()), listing, lists_it: true };
         Backend::new(wire, Access { endpoint, headers, secrets, model: self.model, calls })
     }

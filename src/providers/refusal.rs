@@ -42,6 +42,20 @@ impl Reply {
             Refusal::unusable(self, what, again)
         })
     }
+
+    /// What the backend says of one model, in the reply to a call for it; `None` when it has no such call.
+    ///
+    /// # Errors
+    ///
+    /// When it refuses, or says that there is no such model. A 404 for the path says nothing of the model.
+    pub(super) fn described_model(&self) -> Result<Option<Value>, Refusal> {
+        if matches!(self.status, 404 | 405 | 501) {
+            let said = Said::of(&self.body);
+            let denied = said.code_is(&["not_found_error", "not_found", "model_not_found"]) && said.has("model");
+            return if denied { Err(Refusal::of(self)) } else { Ok(None) };
+        }
+        if self.is_success() { Ok(envelope::json(&self.body)) } else { Err(Refusal::of(self)) }
+    }
 }
 
 /// A try that gave no answer.
@@ -84,12 +98,8 @@ impl Refusal {
         let inner = said.status.filter(|status| (400..600).contains(status));
         let code = inner.map(|code| format!(" {code}")).unwrap_or_default();
         let detail = format!("the backend answered {} with error{code} inside: {}", reply.status, said.text);
-        // Without a code the words may still tell (`rate_limit_exceeded`); what stays unknown is not worth money.
-        let status = inner.unwrap_or(if said.code_is(&["rate_limit_exceeded", "rate_limit_error"]) {
-            429
-        } else {
-            reply.status
-        });
+        // Without a number the words may still tell; what stays unknown is not worth money.
+        let status = inner.or_else(|| said.status_in_words()).unwrap_or(reply.status);
         Self::classed(status, detail, said, &reply.headers)
     }
 
@@ -106,6 +116,15 @@ impl Refusal {
     /// A try that got no whole reply.
     pub(super) fn without_reply(fault: ProviderFault, detail: String, again: bool) -> Self {
         Self { fault, detail, status: None, wait: None, again, uncounted: false, said: Box::default() }
+    }
+
+    /// A question of at least `prompt` tokens, which with `answer` more is over the model's window. Nothing was sent.
+    pub(super) fn over_the_window(prompt: u32, answer: u32, window: u32) -> Self {
+        let detail = format!(
+            "the prompt has at least {prompt} tokens; with {answer} for the answer it does not fit the model's window of {window}, and nothing was sent"
+        );
+        let said = Box::new(Said { window: Some(window), ..Said::default() });
+        Self { said, ..Self::without_reply(ProviderFault::ContextLength, detail, false) }
     }
 
     /// A request of ours that cannot be written. Nothing was sent.
@@ -125,7 +144,8 @@ impl Refusal {
             _ => {}
         }
         let may_clear = again || fault == ProviderFault::RateLimited;
-        let wait = may_clear.then(|| wait::named(headers, &said.text, SystemTime::now())).flatten();
+        let wait =
+            may_clear.then(|| wait::named(headers, said.wait.as_deref(), &said.text, SystemTime::now())).flatten();
         Self { fault, detail, status: Some(status), wait, again, uncounted: false, said: Box::new(said) }
     }
 }
@@ -145,11 +165,13 @@ fn class(status: u16, said: &Said) -> (ProviderFault, bool) {
     }
     match status {
         401 | 403 => (Fault::Auth, false),
-        400 if said.code_is(&["invalid_api_key", "authentication_error"]) => (Fault::Auth, false),
+        400 if said.is_about_the_key() => (Fault::Auth, false),
         408 | 504 => (Fault::Timeout, true),
         429 if said.has("capacity exceeded") => (Fault::Overloaded, true),
         429 => (Fault::RateLimited, true),
         503 | 529 => (Fault::Overloaded, true),
+        // Ollama dropped the call, as nginx would for a client that left; we are still here.
+        499 => (Fault::Other, true),
         500.. => (Fault::Other, true),
         _ => (Fault::Other, false),
     }
@@ -168,6 +190,10 @@ pub(super) struct Said {
     status: Option<u16>,
     /// The model's window in tokens, where a field of its own names it.
     pub(super) window: Option<u32>,
+    /// A wait that a field of its own names, such as `34.07s`.
+    wait: Option<String>,
+    /// Is it a quota for the whole day that is used up?
+    is_for_today: bool,
 }
 
 impl Said {
@@ -192,6 +218,12 @@ impl Said {
             other => other,
         };
         match outer.get("error") {
+            // Ollama hands on the whole body of the server behind it as a string. Each such string in a string takes
+            // twice the backslashes, so this ends soon.
+            Some(Value::String(inner)) if inner.trim_start().starts_with('{') => match envelope::json(inner) {
+                Some(json) => Self::from_json(&json),
+                None => Self::from_node(&Value::String(inner.clone()), true),
+            },
             Some(node) if !node.is_null() => {
                 let mut said = Self::from_node(node, true);
                 said.take_codes(outer);
@@ -210,6 +242,7 @@ impl Said {
         };
         said.take_codes(node);
         said.take_codes(&node["innererror"]);
+        said.take_details(&node["details"]);
         if let (true, Some(raw)) = (look_inside, node["metadata"]["raw"].as_str()) {
             let inner = match envelope::json(raw) {
                 Some(json) => Self::from_node(json.get("error").unwrap_or(&json), false).text,
@@ -244,6 +277,45 @@ impl Said {
         }
     }
 
+    /// Google's list of details: what kind of error it is, how long to wait, which quota or which fields it is about.
+    fn take_details(&mut self, details: &Value) {
+        for detail in first_of(details) {
+            if let Some(reason) = detail["reason"].as_str() {
+                self.codes.push(reason.to_ascii_lowercase());
+            }
+            if let Some(wait) = detail["retryDelay"].as_str() {
+                self.wait = Some(wait.to_owned());
+            }
+            for violation in first_of(&detail["violations"]) {
+                let quota = violation["quotaId"].as_str().filter(|quota| quota.contains("PerDay"));
+                if let (Some(quota), false) = (quota, self.is_for_today) {
+                    self.is_for_today = true;
+                    self.text = one_line(&format!("the quota {quota} is used up: {}", self.text));
+                }
+            }
+            for violation in first_of(&detail["fieldViolations"]) {
+                let said = [&violation["field"], &violation["description"]].map(|said| one_line(&words(said)));
+                let news: Vec<&str> =
+                    said.iter().map(String::as_str).filter(|said| !self.text.contains(said)).collect();
+                if !news.is_empty() {
+                    self.text = one_line(&format!("{} ({})", self.text, news.join(": ")));
+                }
+            }
+        }
+    }
+
+    /// The status that a vendor's name for an error stands for.
+    fn status_in_words(&self) -> Option<u16> {
+        const NAMES: [(u16, &[&str]); 5] = [
+            (401, &["authentication_error"]),
+            (429, &["rate_limit_exceeded", "rate_limit_error"]),
+            (500, &["api_error"]),
+            (504, &["timeout_error"]),
+            (529, &["overloaded_error"]),
+        ];
+        NAMES.iter().find(|(_, names)| self.code_is(names)).map(|(status, _)| *status)
+    }
+
     /// Is one of its codes one of `names` (in lower case)?
     pub(super) fn code_is(&self, names: &[&str]) -> bool {
         self.codes.iter().any(|code| names.contains(&code.as_str()))
@@ -256,17 +328,23 @@ impl Said {
 
     /// Does it name `field` of our request, as the culprit or as a word of its own?
     pub(super) fn names(&self, field: &str) -> bool {
-        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        self.param == field
-            || self.text.match_indices(field).any(|(at, _)| {
-                !self.text[..at].ends_with(in_word) && !self.text[at + field.len()..].starts_with(in_word)
-            })
+        self.places_of(field).any(|rest| !rest.starts_with(in_word)) || self.param == field
     }
 
     /// Does it name `field`, or use a word made of it (`thinking` of `think`)?
     pub(super) fn speaks_of(&self, field: &str) -> bool {
-        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        self.param == field || self.text.match_indices(field).any(|(at, _)| !self.text[..at].ends_with(in_word))
+        self.places_of(field).next().is_some() || self.param == field
+    }
+
+    /// What follows each place where `field` begins as a word. `maxOutputTokens` is called `max_output_tokens` as well:
+    /// Google takes the one spelling and refuses in the other.
+    fn places_of(&self, field: &str) -> impl Iterator<Item = &str> {
+        let spellings = [field.to_owned(), snake_case(field)];
+        let count = if spellings[0] == spellings[1] { 1 } else { 2 };
+        spellings.into_iter().take(count).flat_map(|name| {
+            let places = self.text.match_indices(name.as_str()).filter(|(at, _)| !self.text[..*at].ends_with(in_word));
+            places.map(|(at, found)| &self.text[at + found.len()..]).collect::<Vec<_>>()
+        })
     }
 
     /// Is the prompt, or the prompt with the room for the answer, too long?
@@ -299,10 +377,37 @@ impl Said {
             || self.has("content management policy")
     }
 
-    /// An allowance that no wait brings back.
-    fn is_out_of_money(&self) -> bool {
-        self.code_is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+    fn is_about_the_key(&self) -> bool {
+        self.code_is(&["invalid_api_key", "authentication_error", "api_key_invalid"]) || self.has("api key not valid")
     }
+
+    /// An allowance that no wait brings back in time.
+    fn is_out_of_money(&self) -> bool {
+        self.is_for_today || self.code_is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
+    }
+}
+
+/// The entries of a list that are looked at: more would only be more of the same.
+fn first_of(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().map(Vec::as_slice).unwrap_or_default().iter().take(8)
+}
+
+fn in_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// `maxOutputTokens` as `max_output_tokens`.
+fn snake_case(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && snake.ends_with(|before: char| before.is_ascii_lowercase()) {
+            snake.push('_');
+            snake.push(c.to_ascii_lowercase());
+        } else {
+            snake.push(c);
+        }
+    }
+    snake
 }
 
 /// Is this an error? Some servers fill the place of one that did not happen.
@@ -419,6 +524,11 @@ mod tests {
                 r#"{"error":{"message":"too long","n_prompt_tokens":7,"n_ctx":5}}"#,
                 "too long (prompt: 7 tokens) (window: 5 tokens)",
             ),
+            (
+                r#"{"error":"{\"error\":{\"code\":400,\"message\":\"request (8889 tokens) exceeds\",\"n_ctx\":4096}}"}"#,
+                "request (8889 tokens) exceeds (window: 4096 tokens)",
+            ),
+            (r#"{"error":"{not JSON"}"#, "{not JSON"),
             (r#"{"error":{"code":7}}"#, r#"{"code":7}"#),
             (r#"{"error":null,"message":"m"}"#, "m"),
             (r#""just a string""#, "just a string"),
@@ -447,6 +557,7 @@ mod tests {
             (400, error("invalid_api_key", "key"), Fault::Auth, false),
             (400, error("", "bad"), Fault::Other, false),
             (400, error("content_filter", "x"), Fault::Filtered, false),
+            (400, error("", "API key not valid. Please pass a valid API key."), Fault::Auth, false),
             (400, error("context_length_exceeded", "limit 4097"), Fault::ContextLength, false),
             (
                 400,
@@ -470,6 +581,7 @@ mod tests {
             (504, String::new(), Fault::Timeout, true),
             (529, String::new(), Fault::Overloaded, true),
             (524, String::new(), Fault::Other, true),
+            (499, String::new(), Fault::Other, true),
             (307, String::new(), Fault::Other, false),
         ] {
             let refusal = Refusal::of(&reply(status, &[], &body));
@@ -491,6 +603,42 @@ mod tests {
     }
 
     #[test]
+    fn googles_details_are_read() {
+        use ProviderFault as Fault;
+        let refusal = |status, details: Value| {
+            let error = serde_json::json!({"code": status, "message": "m, quota exceeded", "details": details});
+            Refusal::of(&reply(status, &[], &serde_json::json!({"error": error}).to_string()))
+        };
+        let wait = serde_json::json!({"@type": "…/google.rpc.RetryInfo", "retryDelay": "34.5s"});
+        let quota = |id: &str| serde_json::json!({"violations": [{"quotaId": "Other"}, {"quotaId": id}]});
+        let busy = refusal(429, serde_json::json!([quota("RequestsPerMinute"), wait]));
+        assert_eq!(
+            (busy.fault, busy.again, busy.wait),
+            (Fault::RateLimited, true, Some(Duration::from_millis(34_500)))
+        );
+
+        // A wait is named here too, and is of no use: the day is not over by then.
+        let spent = refusal(429, serde_json::json!([quota("RequestsPerDayPerProject"), wait]));
+        assert_eq!((spent.fault, spent.again, spent.wait), (Fault::Other, false, None));
+        assert!(spent.detail.contains("the quota RequestsPerDayPerProject is used up: m"), "{}", spent.detail);
+
+        let key = refusal(400, serde_json::json!([{"reason": "API_KEY_INVALID"}]));
+        assert_eq!((key.fault, key.again), (Fault::Auth, false));
+
+        let field = |words: &str| serde_json::json!([{"fieldViolations": [{"field": words}, {"description": "quota exceeded"}]}]);
+        assert_eq!(
+            refusal(400, field("generation_config.seed")).said.text,
+            "m, quota exceeded (generation_config.seed)"
+        );
+        assert_eq!(refusal(400, field("")).said.text, "m, quota exceeded");
+        for details in
+            [Value::Null, serde_json::json!("x"), serde_json::json!([1, {"violations": {}, "retryDelay": 4}])]
+        {
+            assert_eq!(refusal(429, details).fault, Fault::RateLimited);
+        }
+    }
+
+    #[test]
     fn an_error_inside_a_success_counts_by_its_code() {
         use ProviderFault as Fault;
         for (error, fault, again) in [
@@ -498,6 +646,9 @@ mod tests {
             (serde_json::json!({"code": "502", "message": "m"}), Fault::Other, true),
             (serde_json::json!({"code": 401, "message": "m"}), Fault::Auth, false),
             (serde_json::json!({"code": "rate_limit_exceeded", "message": "m"}), Fault::RateLimited, true),
+            (serde_json::json!({"type": "overloaded_error", "message": "m"}), Fault::Overloaded, true),
+            (serde_json::json!({"type": "api_error", "message": "m"}), Fault::Other, true),
+            (serde_json::json!({"type": "authentication_error", "message": "m"}), Fault::Auth, false),
             (serde_json::json!({"code": 7, "message": "m"}), Fault::Other, false),
             (serde_json::json!("m"), Fault::Other, false),
         ] {
@@ -513,6 +664,8 @@ mod tests {
         let said = Said::of(r#"{"error":{"message":"use max_completion_tokens, not 'seed'","param":"top_p"}}"#);
         assert!(said.names("max_completion_tokens") && said.names("seed") && said.names("top_p"));
         assert!(!said.names("max_tokens") && !said.names("tokens") && !said.names("see"));
+        assert!(said.names("maxCompletionTokens") && !said.names("maxTokens"));
+        assert!(said.speaks_of("maxCompletion") && !said.speaks_of("completionTokens"));
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! One send path for every vendor: time-outs, tries, waits, the deadline, and errors without secrets.
 //!
 //! A vendor's file says where to post and what, and reads each reply as an answer or as a `Refusal`; whether that
-//! refusal is worth another try, and when, is decided here. Nothing here knows a wire format.
+//! refusal is worth another try, and when, is decided here; when a call may go out at all, by the backend's `gate`.
+//! Nothing here knows a wire format.
 
 use std::error::Error as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use futures_util::future;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, RequestBuilder, Url, redirect};
+use tower::BoxError;
+use tower::util::AndThenLayer;
 
+use super::gate::{Gate, Pass, Ticket, TurnedAway};
 use super::refusal::{Refusal, Reply, excerpt};
 use super::secret::{Redactor, Secret};
 use super::{ProviderError, ProviderFault, SetupError, window};
@@ -40,6 +46,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 const FIRST_FLOOR: Duration = Duration::from_millis(25);
 const LONGEST_FLOOR: Duration = Duration::from_secs(2);
 
+/// A wait up to this holds for everybody, even if whoever was told has less time left. A longer one that nobody waits for
+/// is not believed for others: an hour without a single call would hide that the allowance was raised.
+const LONGEST_COMMON_WAIT: Duration = Duration::from_secs(60);
+
 /// Characters of a backend's words that are passed on; more for limits, whose numbers must not be cut off.
 const WORDS: usize = 300;
 const WORDS_ON_LIMITS: usize = 600;
@@ -50,7 +60,7 @@ pub(super) struct Transport {
     client: Client,
     policy: CallPolicy,
     redactor: Redactor,
-    gate: Gate,
+    gate: Arc<Gate>,
 }
 
 /// What is posted, the same on every try.
@@ -58,14 +68,15 @@ pub(super) struct Transport {
 pub(super) struct Post<'a> {
     pub(super) url: &'a Url,
     pub(super) headers: &'a HeaderMap,
-    /// JSON.
-    pub(super) body: String,
+    /// JSON. Bytes that all tries share: a prompt may be megabytes.
+    pub(super) body: Bytes,
 }
 
 impl Transport {
     /// `secrets` are taken out of everything that this transport says.
     pub(super) fn new(policy: CallPolicy, secrets: Vec<Secret>) -> Result<Self, SetupError> {
         let redactor = Redactor::new(secrets);
+        let gate = Arc::new(Gate::new());
         let client = Client::builder()
             .user_agent(concat!("context-recall/", env!("CARGO_PKG_VERSION")))
             // Following one would hand `x-api-key` and the like to another host.
@@ -78,9 +89,10 @@ impl Transport {
             .pool_idle_timeout(Duration::from_secs(45))
             .http2_keep_alive_interval(Duration::from_secs(30))
             .http2_keep_alive_timeout(Duration::from_secs(10))
+            .connector_layer(AndThenLayer::new(unless_closed(&gate)))
             .build()
             .map_err(|error| SetupError::Client(redactor.clean(&chain(error))))?;
-        Ok(Self { client, policy, redactor, gate: Gate::default() })
+        Ok(Self { client, policy, redactor, gate })
     }
 
     /// A backend's words with the secrets of this transport taken out.
@@ -90,7 +102,16 @@ impl Transport {
 
     /// Everything that will be sent for one question, which has to end before `deadline`.
     pub(super) fn effort(&self, deadline: Deadline) -> Effort<'_> {
-        Effort { transport: self, deadline, failures: 0, last: None, floor: FIRST_FLOOR, calls: 0, uncounted: false }
+        Effort {
+            transport: self,
+            deadline,
+            ticket: Ticket::default(),
+            failures: 0,
+            last: None,
+            floor: FIRST_FLOOR,
+            calls: 0,
+            uncounted: false,
+        }
     }
 
     /// Asks once, for free, past the gate: GET, or POST where there is a body.
@@ -110,7 +131,8 @@ impl Transport {
                 .body(body),
             None => self.client.get(url.clone()),
         };
-        let outcome = self.exchange(request.headers(headers.clone()), &deadline).await;
+        let closed = || Err(Refusal::without_reply(ProviderFault::Overloaded, Closed.to_string(), true));
+        let outcome = self.exchange(request.headers(headers.clone()), &deadline).await.unwrap_or_else(closed);
         outcome.and_then(|reply| read(&reply)).map_err(|refusal| {
             let mut effort = self.effort(deadline);
             effort.calls = 1;
@@ -118,7 +140,8 @@ impl Transport {
         })
     }
 
-    async fn post(&self, post: &Post<'_>, deadline: &Deadline) -> Result<Reply, Refusal> {
+    /// `None` when the gate closed before anything was sent.
+    async fn post(&self, post: &Post<'_>, deadline: &Deadline) -> Option<Result<Reply, Refusal>> {
         let request = self
             .client
             .post(post.url.clone())
@@ -128,15 +151,19 @@ impl Transport {
         self.exchange(request, deadline).await
     }
 
-    async fn exchange(&self, request: RequestBuilder, deadline: &Deadline) -> Result<Reply, Refusal> {
+    /// `None` when the gate closed before anything was sent.
+    async fn exchange(&self, request: RequestBuilder, deadline: &Deadline) -> Option<Result<Reply, Refusal>> {
         let exchange = async {
-            let request = request.header(ACCEPT, HeaderValue::from_static("application/json"));
-            let mut response = request.send().await.map_err(broken)?;
+            let mut response = request
+                .header(ACCEPT, HeaderValue::from_static("application/json"))
+                .send()
+                .await
+                .map_err(|error| if caused_by::<Closed>(&error).is_some() { None } else { Some(broken(error)) })?;
             let mut bytes = Vec::new();
             while let Some(chunk) = response.chunk().await.map_err(broken)? {
                 if bytes.len() + chunk.len() > LONGEST_BODY {
                     let detail = format!("the backend's reply is longer than {LONGEST_BODY} bytes");
-                    return Err(Refusal::without_reply(ProviderFault::Other, detail, false));
+                    return Err(Some(Refusal::without_reply(ProviderFault::Other, detail, false)));
                 }
                 bytes.extend_from_slice(&chunk);
             }
@@ -149,18 +176,33 @@ impl Transport {
         };
         tokio::select! {
             biased;
-            outcome = exchange => outcome,
-            () = deadline.reached() => Err(Refusal::without_reply(
+            outcome = exchange => match outcome {
+                Ok(reply) => Some(Ok(reply)),
+                Err(refusal) => refusal.map(Err),
+            },
+            () = deadline.reached() => Some(Err(Refusal::without_reply(
                 ProviderFault::Deadline,
                 "the request's deadline passed while the backend was at work".to_owned(),
                 false,
-            )),
+            ))),
             () = tokio::time::sleep(self.policy.timeout) => {
                 let detail = format!("the backend gave no whole reply within {:?}", self.policy.timeout);
-                Err(Refusal { uncounted: true, ..Refusal::without_reply(ProviderFault::Timeout, detail, true) })
+                Some(Err(Refusal { uncounted: true, ..Refusal::without_reply(ProviderFault::Timeout, detail, true) }))
             }
         }
     }
+}
+
+/// The gate closed while a connection was being made.
+#[derive(Debug, thiserror::Error)]
+#[error("the backend asked to be left alone")]
+struct Closed;
+
+/// Looks at the gate once more when a connection stands: making one takes long enough for a first refusal to arrive, and a
+/// call that was let through before it would be sent after it. The connection is given up: who knows when it is wanted.
+fn unless_closed<C>(gate: &Arc<Gate>) -> impl Fn(C) -> future::Ready<Result<C, BoxError>> + Clone + use<C> {
+    let gate = Arc::clone(gate);
+    move |connection| future::ready(if gate.is_closed() { Err(Closed.into()) } else { Ok(connection) })
 }
 
 fn broken(error: reqwest::Error) -> Refusal {
@@ -183,14 +225,20 @@ fn broken(error: reqwest::Error) -> Refusal {
 
 fn bad_compression(error: &reqwest::Error) -> bool {
     use std::io::ErrorKind;
+    caused_by::<std::io::Error>(error)
+        .is_some_and(|io| matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput))
+}
+
+/// The first cause of this kind.
+fn caused_by<E: std::error::Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut source = error.source();
     while let Some(cause) = source {
-        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            return matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::InvalidInput);
+        if let Some(found) = cause.downcast_ref() {
+            return Some(found);
         }
         source = cause.source();
     }
-    false
+    None
 }
 
 /// The causes of an error in a row. The URL is left out: it may hold a key.
@@ -215,6 +263,7 @@ fn chain(error: reqwest::Error) -> String {
 pub(super) struct Effort<'t> {
     transport: &'t Transport,
     deadline: Deadline,
+    ticket: Ticket,
     failures: u32,
     /// The last failure without a named wait.
     last: Option<(ProviderFault, String)>,
@@ -223,7 +272,7 @@ pub(super) struct Effort<'t> {
     uncounted: bool,
 }
 
-impl Effort<'_> {
+impl<'t> Effort<'t> {
     /// Posts until `read` makes an answer of a reply, or no further try is worth it. May be called again with another
     /// body: the tries go on where they were, and a reply that `read` accepts spends none.
     pub(super) async fn send<T>(
@@ -232,12 +281,18 @@ impl Effort<'_> {
         read: impl Fn(&Reply) -> Result<T, Refusal>,
     ) -> Result<T, ProviderError> {
         loop {
-            self.pass_gate().await?;
+            let pass = self.enter().await?;
+            let Some(outcome) = self.transport.post(post, &self.deadline).await else {
+                pass.unsent();
+                continue;
+            };
             self.calls += 1;
-            let outcome = self.transport.post(post, &self.deadline).await;
             match outcome.and_then(|reply| read(&reply)) {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => self.pause(refusal).await?,
+                Ok(answer) => {
+                    pass.done();
+                    return Ok(answer);
+                }
+                Err(refusal) => self.pause(refusal, pass).await?,
             }
         }
     }
@@ -257,29 +312,15 @@ impl Effort<'_> {
         self.uncounted
     }
 
-    async fn pass_gate(&self) -> Result<(), ProviderError> {
-        loop {
-            let now = Instant::now();
-            let left = self.deadline.at().saturating_duration_since(now);
-            if left.is_zero() {
-                let detail = "the request's deadline passed before the backend could be asked";
-                return Err(self.error(ProviderFault::Deadline, detail, None));
-            }
-            let Some((wait, fault)) = self.transport.gate.closed_for(now) else {
-                return Ok(());
-            };
-            if wait >= left {
-                let detail = format!("the backend asked to be left alone for another {wait:.1?}");
-                return Err(self.error(fault, &detail, Some(wait)));
-            }
-            // Spread over a tenth, at most a second: whoever waits at the gate must not start at one instant.
-            let jitter = wait.min(Duration::from_secs(10)).mul_f64(0.1 * fastrand::f64());
-            tokio::time::sleep((wait + jitter).min(left)).await;
-        }
+    async fn enter(&mut self) -> Result<Pass<'t>, ProviderError> {
+        let patience = self.transport.policy.attempts.saturating_sub(self.failures);
+        let gate = &self.transport.gate;
+        let entry = gate.enter(&mut self.ticket, &self.deadline, patience).await;
+        entry.map_err(|TurnedAway { fault, detail, retry_after }| self.error(fault, &detail, retry_after))
     }
 
-    /// Waits until the next try is due; an error when none is.
-    async fn pause(&mut self, mut refusal: Refusal) -> Result<(), ProviderError> {
+    /// Waits until the next try is due, in line where the gate is closed; an error when none is.
+    async fn pause(&mut self, mut refusal: Refusal, pass: Pass<'_>) -> Result<(), ProviderError> {
         self.uncounted |= refusal.uncounted;
         if refusal.fault == ProviderFault::Deadline
             && let Some(before) = self.last.take()
@@ -287,40 +328,46 @@ impl Effort<'_> {
             // The deadline only ended what the backend had failed at already: the failure is the news.
             refusal.detail = format!("{} ({} calls, until the request's deadline)", before.1, self.calls);
             refusal.fault = before.0;
-        }
-        if !refusal.again {
+            pass.failed();
             return Err(self.give_up(refusal));
         }
-        let now = Instant::now();
-        let left = self.deadline.at().saturating_duration_since(now);
-        let wait = if let Some(named) = refusal.wait {
+        let left = self.deadline.at().saturating_duration_since(Instant::now());
+        let named = refusal.wait.filter(|_| refusal.again);
+        let wait = if let Some(named) = named {
             let wait = named.max(self.floor);
             self.floor = (self.floor * 2).min(LONGEST_FLOOR);
             wait
         } else {
             self.failures += 1;
-            self.last = Some((refusal.fault, refusal.detail.clone()));
-            if self.failures >= self.transport.policy.attempts {
-                return Err(self.give_up(refusal));
-            }
             back_off(self.failures)
         };
-        if wait >= left {
-            // Said at once: a caller learns nothing from waiting for a deadline that is bound to pass. The gate stays
-            // open, since another caller may have more time, or ask for less.
+        let is_for_all = refusal.again && (named.is_some() || refusal.fault == ProviderFault::RateLimited);
+        let closing = Some(wait).filter(|wait| is_for_all && (*wait < left || *wait <= LONGEST_COMMON_WAIT));
+        if closing.is_some() || matches!(refusal.fault, ProviderFault::RateLimited | ProviderFault::Overloaded) {
+            pass.refused(backing_off(refusal.fault), refusal.detail.clone(), closing, named.is_some());
+        } else {
+            pass.failed();
+        }
+        if !refusal.again {
+            return Err(self.give_up(refusal));
+        }
+        if named.is_none() {
+            self.last = Some((refusal.fault, refusal.detail.clone()));
+        }
+        let is_last_try = named.is_none() && self.failures >= self.transport.policy.attempts;
+        if is_last_try || wait >= left {
+            // Said at once: a caller learns nothing from waiting for a deadline that is bound to pass.
             return Err(self.give_up(refusal));
         }
         tracing::debug!(
             status = refusal.status,
             fault = ?refusal.fault,
             wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
-            named = refusal.wait.is_some(),
+            named = named.is_some(),
             call = self.calls,
             "the backend is asked again after a pause"
         );
-        if refusal.wait.is_some() || refusal.fault == ProviderFault::RateLimited {
-            self.transport.gate.close(now + wait, backing_off(refusal.fault));
-        } else {
+        if closing.is_none() {
             tokio::time::sleep(wait).await;
         }
         Ok(())
@@ -366,27 +413,6 @@ fn back_off(failures: u32) -> Duration {
     doubled.min(LONGEST_PAUSE).mul_f64(0.5 + 0.5 * fastrand::f64())
 }
 
-/// One gate for all questions to a backend: after "come back in 5 s" nobody asks for 5 s, so that a thousand waiting
-/// questions do not each earn their own refusal.
-#[derive(Debug, Default)]
-struct Gate(Mutex<Option<(Instant, ProviderFault)>>);
-
-impl Gate {
-    fn close(&self, until: Instant, fault: ProviderFault) {
-        let mut closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if closed.is_none_or(|(other, _)| other < until) {
-            *closed = Some((until, fault));
-        }
-    }
-
-    fn closed_for(&self, now: Instant) -> Option<(Duration, ProviderFault)> {
-        let closed = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (until, fault) = closed?;
-        let wait = until.saturating_duration_since(now);
-        (!wait.is_zero()).then_some((wait, fault))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,15 +427,23 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_longest_wait_keeps_the_gate_closed() {
-        let gate = Gate::default();
-        let now = Instant::now();
-        assert_eq!(gate.closed_for(now), None);
-        gate.close(now + Duration::from_secs(5), ProviderFault::RateLimited);
-        gate.close(now + Duration::from_secs(2), ProviderFault::Overloaded);
-        let expected = (Duration::from_secs(5), ProviderFault::RateLimited);
-        assert_eq!(gate.closed_for(now), Some(expected));
-        assert_eq!(gate.closed_for(now + Duration::from_secs(5)), None);
+    #[tokio::test]
+    async fn nothing_is_sent_when_the_gate_closes_while_a_connection_is_made() {
+        use tokio::io::AsyncReadExt as _;
+
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
+        let policy = CallPolicy { timeout: Duration::from_secs(5), attempts: 1 };
+        let transport = Transport::new(policy, Vec::new()).unwrap();
+        let deadline = Deadline::from(Instant::now() + Duration::from_secs(60));
+        let gate = &transport.gate;
+        let enter = async || gate.enter(&mut Ticket::default(), &deadline, 1).await.unwrap();
+        let (ours, other) = (enter().await, enter().await);
+        other.refused(ProviderFault::RateLimited, String::new(), Some(Duration::from_secs(30)), true);
+        let post = Post { url: &url, headers: &HeaderMap::new(), body: Bytes::from_static(b"{}") };
+        let (outcome, connection) = future::join(transport.post(&post, &deadline), listener.accept()).await;
+        assert!(outcome.is_none());
+        assert_eq!(connection.unwrap().0.read(&mut [0; 64]).await.unwrap(), 0, "closed without a byte");
+        ours.unsent();
     }
 }

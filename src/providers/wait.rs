@@ -8,13 +8,14 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The wait that a reply names: `retry-after-ms`, then `retry-after` (seconds, a fraction allowed, or an HTTP date),
-/// then the same header as LiteLLM passes it on, then the words of its message.
-pub(super) fn named(headers: &HeaderMap, message: &str, now: SystemTime) -> Option<Duration> {
+/// then the same header as LiteLLM passes it on, then `field`, which its body holds for it, then the words of its message.
+pub(super) fn named(headers: &HeaderMap, field: Option<&str>, message: &str, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     header("retry-after-ms")
         .and_then(|text| seconds(text.parse::<f64>().ok()? / 1000.0))
         .or_else(|| header(RETRY_AFTER.as_str()).and_then(|text| retry_after(text, now)))
         .or_else(|| header("llm_provider-retry-after").and_then(|text| retry_after(text, now)))
+        .or_else(|| field.and_then(duration))
         .or_else(|| in_words(message))
 }
 
@@ -83,7 +84,20 @@ mod tests {
             map.insert(*name, value.parse().unwrap());
         }
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        named(&map, message, now).map(|wait| wait.as_secs_f64())
+        named(&map, None, message, now).map(|wait| wait.as_secs_f64())
+    }
+
+    #[test]
+    fn a_field_of_the_body_comes_after_the_headers_and_before_the_words() {
+        let now = SystemTime::now();
+        let mut headers = HeaderMap::new();
+        let words = "Please retry in 9s.";
+        let wait = |headers: &HeaderMap, field| named(headers, Some(field), words, now).map(|wait| wait.as_secs_f64());
+        assert_eq!(wait(&headers, "34.074824224s"), Some(34.074_824_224));
+        assert_eq!(wait(&headers, "0s"), Some(0.0));
+        assert_eq!(wait(&headers, "soon"), Some(9.0));
+        headers.insert(RETRY_AFTER, "2".parse().unwrap());
+        assert_eq!(wait(&headers, "34s"), Some(2.0));
     }
 
     #[test]

@@ -328,6 +328,8 @@ pub enum JudgeFault {
     ContentFiltered,
     /// The question does not fit the judge's window.
     ContextLengthExceeded,
+    /// The backend cut the question, so that no verdict on it can be trusted.
+    PromptTruncated,
     /// The backend refused our key.
     UpstreamAuth,
     /// A failure of the backend's own that may pass, after all tries.

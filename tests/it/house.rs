@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // A setting may be a secret, and a misspelt one is compared with the known ones.
     ("config.rs", &["providers", "recall", "memory"]),
     ("config", &["providers", "memory"]),
-    ("standing.rs", &["recall"]),
+    ("standing.rs", &["recall", "deadline"]),
     ("telemetry.rs", &["config"]),
     ("judge", &["recall", "providers", "slots", "compute", "deadline"]),
     ("http", &["recall", "compute", "app", "spool"]),

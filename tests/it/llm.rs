@@ -308,9 +308,17 @@ async fn a_client_that_leaves_takes_its_backend_call_with_it() {
         body.len()
     );
     client.write_all(request.as_bytes()).await.unwrap();
-    let (mut upstream, _) = listener.accept().await.unwrap();
     let mut sent = vec![0; 64 * 1024];
-    assert_ne!(upstream.read(&mut sent).await.unwrap(), 0);
+    // The service looks its judge up when it starts; that call is left unanswered.
+    let mut look_ups = Vec::new();
+    let mut upstream = loop {
+        let (mut upstream, _) = listener.accept().await.unwrap();
+        let read = upstream.read(&mut sent).await.unwrap();
+        if sent[..read].starts_with(b"POST") {
+            break upstream;
+        }
+        look_ups.push(upstream);
+    };
     drop(client);
     let left = Instant::now();
     let closed = tokio::time::timeout(Duration::from_secs(1), async {
@@ -331,11 +339,11 @@ async fn a_slow_judge_fills_its_slots_and_its_queue_and_nothing_else() {
     let client = reqwest::Client::new();
     let url = service.url.clone();
     let requests: Vec<_> = (0..100)
-        .map(|_| {
+        .map(|number| {
             let send = client
                 .post(format!("{url}/recall/llm"))
                 .header("content-type", "application/json")
-                .body(eiffel().to_string())
+                .body(with(eiffel(), json!({ "user_input": number.to_string() })).to_string())
                 .send();
             tokio::spawn(async move {
                 let response = send.await.unwrap();

@@ -405,6 +405,7 @@ fn the_table_of_codes_is_the_documented_one() {
     judge_empty 502 -
     judge_refused 502 -
     content_filtered 502 -
+    prompt_truncated 502 -
     upstream_auth 502 -
     upstream_error 502 -
     upstream_unreachable 502 retryable

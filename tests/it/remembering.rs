@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::{Method, Request, header};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
@@ -32,12 +30,6 @@ fn with(mut sample: Value, fields: Value) -> Value {
 
 fn nothing() -> Value {
     json!({ "judge_calls": 0, "input_tokens": 0, "cached_input_tokens": 0, "output_tokens": 0, "reasoning_tokens": 0 })
-}
-
-async fn post_with(service: &Service, path: &str, cache_control: &str, body: &Value) -> Answer {
-    let request = Request::builder().method(Method::POST).uri(path);
-    let request = request.header(header::CONTENT_TYPE, "application/json").header(header::CACHE_CONTROL, cache_control);
-    service.send(request.body(Body::from(body.to_string())).unwrap()).await
 }
 
 /// An answer without what memory may change in it.
@@ -262,7 +254,7 @@ async fn an_atomic_cut_is_remembered_for_its_reference_alone() {
         usages.push(answer["usage"]["judge_calls"].as_u64().unwrap());
     }
     assert_eq!((usages, backend.calls().await), (vec![2, 1, 0, 0], 3));
-    let asked_anew = post_with(&service, PATH, "no-cache", &sample).await.ok();
+    let asked_anew = service.post_with(PATH, "no-cache", &sample).await.ok();
     assert_eq!((&asked_anew["cached"], &asked_anew["usage"]["judge_calls"]), (&json!(false), &json!(2)));
 }
 
@@ -274,7 +266,7 @@ async fn cache_control_asks_anew() {
     let backend = Backend::replying(replies.iter().map(|reply| said(&verdicts(reply))).collect()).await;
     let service = Service::asking(&backend.url(), &[]);
     let told = async |cache_control: &str| {
-        let answer = post_with(&service, PATH, cache_control, &eiffel()).await.ok();
+        let answer = service.post_with(PATH, cache_control, &eiffel()).await.ok();
         let attributed = answer["verdicts"].as_array().unwrap().iter().map(|v| v["attributed"].as_bool().unwrap());
         (attributed.collect::<Vec<_>>(), answer["cached"].as_bool().unwrap())
     };
@@ -298,7 +290,7 @@ async fn a_batch_is_remembered_and_asked_anew_like_its_samples() {
     let batch = json!({ "samples": samples });
     for (cache_control, calls, cached) in [("", 3, 0), ("", 0, 6), ("no-cache", 6, 0), ("", 0, 6), ("no-store", 6, 0)] {
         let before = backend.calls().await;
-        let answer = post_with(&service, "/recall/llm/batch", cache_control, &batch).await.ok();
+        let answer = service.post_with("/recall/llm/batch", cache_control, &batch).await.ok();
         assert_eq!(backend.calls().await - before, calls, "{cache_control}");
         assert_eq!(answer["summary"]["usage"]["judge_calls"], calls, "{cache_control}: the sum is what was spent");
         let results = answer["results"].as_array().unwrap();
@@ -350,8 +342,8 @@ async fn who_asks_anew_joins_nobody() {
     let sample = eiffel();
     let (first, second, third) = tokio::join!(
         service.post(PATH, &sample),
-        post_with(&service, PATH, "no-cache", &sample),
-        post_with(&service, PATH, "no-store", &sample)
+        service.post_with(PATH, "no-cache", &sample),
+        service.post_with(PATH, "no-store", &sample)
     );
     for answer in [first, second, third] {
         assert_eq!(answer.ok()["usage"]["judge_calls"], 1);

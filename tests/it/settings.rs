@@ -30,7 +30,7 @@ fn all_faults_are_reported_at_once() {
       - RECALL_PORT: unknown setting; did you mean PORT?
       - --host (RECALL_HOST): expected an IP address such as 127.0.0.1 or 0.0.0.0, found `localhost`
       - --port (PORT): expected a port from 0 to 65535, found `70000`
-      - --judge (RECALL_JUDGE): expected embedded, or openai/MODEL, found `gpt-4o`
+      - --judge (RECALL_JUDGE): expected embedded, or openai, azure, anthropic, gemini or ollama with /MODEL, found `gpt-4o`
       - --judge-timeout (RECALL_JUDGE_TIMEOUT): expected a duration from 1ms to 24h, such as 60s or 2m, found `soon`
       - --judge-attempts (RECALL_JUDGE_ATTEMPTS): expected a number from 1 to 100, found `0`
       - --body-limit (RECALL_BODY_LIMIT): expected a size from 1KiB to 4GiB, such as 32MiB, found `many`
@@ -58,9 +58,23 @@ fn an_empty_variable_counts_as_not_set_and_kubernetes_own_are_passed_over() {
 
 #[test]
 fn a_judge_at_the_public_address_needs_its_key_and_a_local_one_does_not() {
-    let said = refused(&["openapi"], &[("RECALL_JUDGE", "openai/gpt-4o-mini")]);
-    assert!(said.contains("OPENAI_API_KEY: needed"), "{said}");
+    for (judge, url, key, host) in [
+        ("openai/m", "OPENAI_BASE_URL", "OPENAI_API_KEY", "https://api.openai.com"),
+        ("anthropic/m", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
+        ("gemini/m", "GEMINI_BASE_URL", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com"),
+    ] {
+        for variables in [&[][..], &[(url, host)], &[(url, &format!("{host}/v1/"))]] {
+            let variables = [&[("RECALL_JUDGE", judge)], variables].concat();
+            let said = refused(&["openapi"], &variables);
+            assert!(said.contains(&format!("{key}: needed for a judge at {}", &host[8..])), "{said}");
+            assert!(run(&["openapi"], &[&variables[..], &[(key, "sk-x")]].concat()).status.success());
+        }
+        let said = refused(&["openapi"], &[("RECALL_JUDGE", judge), (url, "ftp://swordfish@h"), (key, "sk-x")]);
+        assert!(said.contains(&format!("{url}: the base URL")) && !said.contains("swordfish"), "{said}");
+    }
     for variables in [
+        [("RECALL_JUDGE", "anthropic/m"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8081")],
+        [("RECALL_JUDGE", "gemini/models/m"), ("GEMINI_BASE_URL", "http://127.0.0.1:8081")],
         [("RECALL_JUDGE", "openai/org/model"), ("OPENAI_BASE_URL", "http://127.0.0.1:8081")],
         [("RECALL_JUDGE", "openai/gpt-4o-mini"), ("OPENAI_API_KEY", "sk-x")],
         // A key alone starts no paid calls; neither is it a fault.
@@ -68,6 +82,34 @@ fn a_judge_at_the_public_address_needs_its_key_and_a_local_one_does_not() {
     ] {
         assert!(run(&["openapi"], &variables).status.success(), "{variables:?}");
     }
+}
+
+#[test]
+fn a_judge_on_azure_needs_its_address_and_its_key() {
+    let judge = ("RECALL_JUDGE", "azure/my-gpt");
+    let said = refused(&["openapi"], &[judge]);
+    assert!(said.contains("AZURE_OPENAI_ENDPOINT: needed") && said.contains("AZURE_OPENAI_API_KEY: needed"), "{said}");
+    let said = refused(&["openapi"], &[judge, ("AZURE_OPENAI_ENDPOINT", "n.openai.azure.com")]);
+    assert!(said.contains("AZURE_OPENAI_ENDPOINT: the base URL is no URL"), "{said}");
+    assert!(said.contains("AZURE_OPENAI_API_KEY: needed"), "{said}");
+    let other = "https://n.openai.azure.com/openai/deployments/other/chat/completions?api-version=2024-10-21";
+    let said = refused(&["openapi"], &[judge, ("AZURE_OPENAI_ENDPOINT", other), ("AZURE_OPENAI_API_KEY", "k")]);
+    assert!(said.contains("names the deployment `other`, but the judge is azure/my-gpt"), "{said}");
+    let endpoint = ("AZURE_OPENAI_ENDPOINT", "https://n.openai.azure.com/");
+    assert!(run(&["openapi"], &[judge, endpoint, ("AZURE_OPENAI_API_KEY", "k")]).status.success());
+}
+
+#[test]
+fn a_judge_in_ollama_is_found_as_ollama_finds_itself() {
+    let judge = ("RECALL_JUDGE", "ollama/hf.co/org/model:Q4_K_M");
+    assert!(run(&["openapi"], &[judge]).status.success(), "it needs nothing");
+    for host in ["0.0.0.0", "gpu-box:1234", "https://gpu-box/team", "[::]"] {
+        assert!(run(&["openapi"], &[judge, ("OLLAMA_HOST", host)]).status.success(), "{host}");
+    }
+    let said = refused(&["openapi"], &[judge, ("OLLAMA_HOST", "gpu-box:port")]);
+    assert!(said.contains("OLLAMA_HOST: the base URL is no URL (invalid port number)"), "{said}");
+    let said = refused(&["openapi"], &[judge, ("OLLAMA_HOST", "ollama.com")]);
+    assert!(said.contains("OLLAMA_API_KEY: needed for a judge at ollama.com"), "{said}");
 }
 
 #[test]

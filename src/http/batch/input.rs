@@ -68,10 +68,9 @@ impl Source {
         let ordered = fields.flag("ordered");
         let options = M::options(app, &mut fields, &M::Options::default());
         let options = fields.finish_query(options)?;
-        let limits = app.limits();
-        let (inlet, outlet) = spool(Room { memory: BUFFER, disk: limits.stream_spool });
+        let (inlet, outlet) = spool(Room { memory: BUFFER, disk: app.limits().stream_spool });
         let mut taking_in = JoinSet::new();
-        taking_in.spawn(take_in(request.into_body(), limits.body, inlet));
+        taking_in.spawn(take_in(request.into_body(), app.limits().body, inlet));
         let entries = Entries::Streamed { outlet, _taking_in: taking_in };
         Ok((Self { next_index: 0, entries }, Envelope { options, ordered }))
     }

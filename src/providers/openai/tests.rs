@@ -1,37 +1,17 @@
 //! Over real HTTP: what is sent, and what becomes of every recorded reply.
 
 use std::io::Write as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use wiremock::matchers::any;
-use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+use wiremock::ResponseTemplate;
 
 use super::*;
 use crate::providers::dialect::Dialect;
-use crate::providers::{ChatReply, Ending, ProviderError, ProviderFault as Fault, Tokens};
-
-const LIMIT: u32 = 4096;
-
-fn question() -> ChatRequest {
-    ChatRequest {
-        system: "Answer in JSON.",
-        turns: vec![
-            Turn::User("Is it so?".to_owned()),
-            Turn::Assistant("{}".to_owned()),
-            Turn::User("Once more, with \"quotes\".".to_owned()),
-        ],
-        schema: AnswerSchema { name: "verdicts", json: r#"{"type": "object", "additionalProperties": false}"# },
-        output_limit: LIMIT,
-        temperature: 0.0,
-        seed: 7,
-    }
-}
-
-const KEY: &str = "key-swordfish-1";
+use crate::providers::testing::{KEY, LIMIT, ask, backend, plain, replay, sent};
+use crate::providers::{ProviderFault as Fault, Tokens};
 
 type OpenAi = Backend<ChatCompletions>;
 
@@ -46,37 +26,6 @@ fn hasty_model_at(base_url: &str, attempts: u32, timeout: Duration) -> OpenAi {
     config.backend(CallPolicy { timeout, attempts }).unwrap()
 }
 
-async fn ask(model: &OpenAi, within: Duration) -> Result<ChatReply, ProviderError> {
-    model.ask(&question(), (Instant::now() + within).into()).await
-}
-
-/// Gives its replies in turn, the last one for ever.
-struct Script(Vec<ResponseTemplate>, AtomicUsize);
-
-impl Respond for Script {
-    fn respond(&self, _: &Request) -> ResponseTemplate {
-        let turn = self.1.fetch_add(1, Ordering::Relaxed);
-        self.0[turn.min(self.0.len() - 1)].clone()
-    }
-}
-
-async fn backend(replies: Vec<ResponseTemplate>) -> MockServer {
-    let server = MockServer::start().await;
-    let script = Script(replies, AtomicUsize::new(0));
-    Mock::given(any()).respond_with(script).mount(&server).await;
-    server
-}
-
-async fn sent(server: &MockServer) -> Vec<Value> {
-    let requests = server.received_requests().await.unwrap();
-    let body = |request: &Request| serde_json::from_slice(&request.body).unwrap();
-    requests.iter().map(body).collect()
-}
-
-fn plain(status: u16, body: &str) -> ResponseTemplate {
-    ResponseTemplate::new(status).set_body_raw(body.as_bytes().to_vec(), "application/json")
-}
-
 fn good() -> ResponseTemplate {
     let body = json!({
         "model": "m-2026", "choices": [{"message": {"content": "{\"ok\":1}"}, "finish_reason": "stop"}],
@@ -85,127 +34,9 @@ fn good() -> ResponseTemplate {
     plain(200, &body.to_string())
 }
 
-fn recorded(file: &Value) -> ResponseTemplate {
-    let status = u16::try_from(file["status"].as_u64().unwrap()).unwrap();
-    let body = match &file["body"] {
-        Value::String(text) => text.clone(),
-        object => object.to_string(),
-    };
-    let headers = file["headers"].as_object().unwrap();
-    let mut template = plain(status, &body);
-    for (name, value) in headers {
-        template = template.insert_header(name.as_str(), value.as_str().unwrap());
-    }
-    template
-}
-
-fn fault_of(code: &str) -> Fault {
-    match code {
-        "upstream_auth" => Fault::Auth,
-        "upstream_error" => Fault::Other,
-        "upstream_timeout" => Fault::Timeout,
-        "upstream_rate_limited" => Fault::RateLimited,
-        "upstream_overloaded" => Fault::Overloaded,
-        "context_length_exceeded" => Fault::ContextLength,
-        other => panic!("no fault for {other}"),
-    }
-}
-
-/// Does a file expect that the request is changed and sent again?
-fn adapts(file: &Value) -> bool {
-    let expect = file["expect"].as_str().unwrap();
-    expect.starts_with("downgrade") || expect.starts_with("change parameter")
-}
-
-/// Checks what `expect` says of this room, for a model of two tries that gets the recorded reply.
-async fn play(name: &str, file: &Value, server: &MockServer, model: &OpenAi) {
-    let expect = file["expect"].as_str().unwrap();
-    let code = file["code"].as_str().unwrap_or_default();
-    let within = if expect.starts_with("retry after") { Duration::from_millis(900) } else { Duration::from_secs(20) };
-    let outcome = ask(model, within).await;
-    let bodies = sent(server).await;
-
-    if adapts(file) {
-        let reply = outcome.unwrap();
-        assert_eq!((reply.calls, bodies.len()), (2, 2), "{name}");
-        assert_ne!(bodies[0], bodies[1], "{name}");
-        assert_eq!(reply.downgraded.is_some(), expect.starts_with("downgrade"), "{name}");
-        ask(model, within).await.unwrap();
-        assert_eq!(sent(server).await[2], bodies[1], "{name}: not remembered");
-        return;
-    }
-    if let Some(seconds) = file["retry_after_s"].as_f64() {
-        let error = outcome.unwrap_err();
-        let wait = error.retry_after.expect(&error.detail).as_secs_f64();
-        assert!((wait - seconds).abs() < 1e-9, "{name}: {wait}");
-        assert_eq!((error.fault, error.calls), (fault_of(code), 1), "{name}");
-        return;
-    }
-    if expect.starts_with("retry with back-off") || code.starts_with("upstream") || code.starts_with("context") {
-        let error = outcome.unwrap_err();
-        let calls = if expect.starts_with("retry") { 2 } else { 1 };
-        // An outage and a wrong name share a code and differ in whether asking again can help.
-        let fault =
-            if expect.starts_with("retry") && code == "upstream_error" { Fault::Failing } else { fault_of(code) };
-        assert_eq!((error.fault, error.calls), (fault, calls), "{name}: {error}");
-        assert_eq!(bodies.len() as u64, calls, "{name}");
-        let status = file["status"].as_u64().unwrap().to_string();
-        assert!(error.detail.contains(&status), "{name}: {error}");
-        assert!(!error.detail.contains(['<', '\n']), "{name}: {error}");
-        for limit in file["limits"].as_object().into_iter().flat_map(|limits| limits.values()) {
-            assert!(error.detail.contains(&limit.to_string()), "{name}: {error}");
-        }
-        return;
-    }
-    let reply = outcome.unwrap();
-    assert_eq!((reply.calls, bodies.len()), (1, 1), "{name}");
-    match code {
-        "judge_truncated" => assert_eq!(reply.ending, Ending::Truncated, "{name}"),
-        "judge_refused" => {
-            assert!(matches!(&reply.ending, Ending::Refused(words) if words.contains("sorry")), "{name}")
-        }
-        "judge_empty" => assert_eq!((reply.text.as_str(), &reply.ending), ("", &Ending::Whole), "{name}"),
-        _ => assert_eq!(reply.ending, Ending::Whole, "{name}"),
-    }
-    if let Some(text) = file["text"].as_str() {
-        // Thoughts inside the text are taken off by whoever reads the text: only there is known what an answer is.
-        let answer = reply.text.rsplit("</think>").next().unwrap().trim_start();
-        assert_eq!(answer, text, "{name}");
-    }
-    if let Some(usage) = file["usage"].as_object() {
-        let tokens = Tokens {
-            input: usage["input_tokens"].as_u64(),
-            cached_input: usage["cached_input_tokens"].as_u64(),
-            output: usage["output_tokens"].as_u64(),
-            reasoning: usage["reasoning_tokens"].as_u64(),
-        };
-        assert_eq!(reply.tokens, tokens, "{name}");
-    }
-    assert_eq!(reply.model.as_deref(), file["body"]["model"].as_str().or(reply.model.as_deref()), "{name}");
-}
-
 #[tokio::test]
 async fn every_recorded_reply_means_what_its_file_says() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire");
-    let mut plays = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let file: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        if file["wire"] != "openai" {
-            continue;
-        }
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let mut replies = vec![recorded(&file)];
-        if adapts(&file) {
-            replies.push(good());
-        }
-        let server = backend(replies).await;
-        // Made before any clock starts: a client takes its time to read the machine's certificates.
-        let model = model_at(&server.uri(), 2);
-        plays.push(async move { play(&name, &file, &server, &model).await });
-    }
-    assert!(plays.len() >= 18, "only {} files", plays.len());
-    futures_util::future::join_all(plays).await;
+    replay("openai", 18, good, |url| model_at(url, 2)).await;
 }
 
 #[tokio::test]
@@ -253,7 +84,7 @@ async fn a_backend_that_refuses_every_field_is_asked_without_them() {
     ])
     .await;
     let reply = ask(&model_at(&server.uri(), 1), Duration::from_secs(5)).await.unwrap();
-    assert_eq!((reply.calls, reply.downgraded), (8, Some("no response_format")));
+    assert_eq!((reply.calls, reply.downgraded), (8, Some("the prompt alone")));
     assert_eq!(reply.tokens.input, Some(50));
     let bodies = sent(&server).await;
     let last = bodies[7].as_object().unwrap();

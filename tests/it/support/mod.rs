@@ -47,8 +47,22 @@ impl Service {
 
     /// A service that asks `openai/m` at `base_url`, with a key and no more patience than a test has.
     pub fn asking(base_url: &str, arguments: &[&str]) -> Self {
-        let arguments: Vec<&str> = ["--judge", "openai/m"].iter().chain(arguments).copied().collect();
-        Self::with(&arguments, &[("OPENAI_BASE_URL", base_url), ("OPENAI_API_KEY", KEY)])
+        Self::asking_provider("openai", base_url, arguments)
+    }
+
+    /// A service that asks a judge of this provider at `url`, otherwise as [`Self::asking`].
+    pub fn asking_provider(provider: &str, url: &str, arguments: &[&str]) -> Self {
+        let variables: &[(&str, &str)] = match provider {
+            "openai" => &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", KEY)],
+            "anthropic" => &[("ANTHROPIC_BASE_URL", url), ("ANTHROPIC_API_KEY", KEY)],
+            "gemini" => &[("GEMINI_BASE_URL", url), ("GEMINI_API_KEY", KEY)],
+            "azure" => &[("AZURE_OPENAI_ENDPOINT", url), ("AZURE_OPENAI_API_KEY", KEY)],
+            "ollama" => &[("OLLAMA_HOST", url)],
+            other => panic!("no provider {other}"),
+        };
+        let judge = format!("{provider}/m");
+        let arguments: Vec<&str> = ["--judge", &judge].iter().chain(arguments).copied().collect();
+        Self::with(&arguments, variables)
     }
 
     /// Sends any request through the whole router.
@@ -67,6 +81,19 @@ impl Service {
         let request =
             Request::builder().method(Method::POST).uri(path).header(header::CONTENT_TYPE, "application/json");
         self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// Posts a sample that is asked anew, whatever was remembered of it.
+    pub async fn post_anew(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, "no-store", body).await
+    }
+
+    /// Posts JSON with a `Cache-Control`.
+    pub async fn post_with(&self, path: &str, cache_control: &str, body: &Value) -> Answer {
+        let request = Request::builder().method(Method::POST).uri(path);
+        let request =
+            request.header(header::CONTENT_TYPE, "application/json").header(header::CACHE_CONTROL, cache_control);
+        self.send(request.body(body.to_string().into()).unwrap()).await
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {

@@ -1,6 +1,6 @@
 //! A Redis of the test's own, that can be stopped and started.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,10 @@ impl Redis {
         }
         self.child = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
         let until = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        // A port that is open says nothing yet: it may still be loading.
+        let client = redis::Client::open(self.url()).unwrap();
+        let answers = || redis::cmd("PING").exec(&mut client.get_connection()?);
+        while answers().is_err() {
             assert!(Instant::now() < until, "redis-server does not start");
             std::thread::sleep(Duration::from_millis(10));
         }
