@@ -20,6 +20,7 @@ mod properties;
 mod readiness;
 mod readme;
 mod remembering;
+mod resume;
 mod settings;
 mod support;
 mod votes;
