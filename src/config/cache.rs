@@ -53,7 +53,9 @@ impl CacheSetting {
             Some(("file", path)) if !path.trim().is_empty() => Ok(Self::File(path.into())),
             Some(("redis" | "rediss", _)) => {
                 redis::check_url(text).map_err(|why| format!("the URL names no Redis: {why}"))?;
-                Secret::new(text).map(Self::Redis).map_err(|error| format!("the URL {error}"))
+                Secret::new(text)
+                    .map(Self::Redis)
+                    .map_err(|_| "the URL holds a letter outside ASCII; write it as %XX".to_owned())
             }
             _ => Err(format!("expected {EXPECTED}")),
         }

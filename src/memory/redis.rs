@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisError};
+use redis::io::tcp::TcpSettings;
+use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, IntoConnectionInfo as _, RedisError};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -63,13 +64,23 @@ enum Failure {
     Refused(RedisError),
 }
 
+/// What is asked at `url`, sent without waiting for more to send.
+fn client(url: &str) -> Result<Client, String> {
+    let at_once = TcpSettings::default().set_nodelay(true);
+    let info = url.into_connection_info().map(|info| info.set_tcp_settings(at_once));
+    info.and_then(Client::open).map_err(|error| {
+        // Its fixed words stand before the dash; what was given may follow.
+        error.to_string().split(" - ").next().unwrap_or_default().trim_end_matches('-').trim_end().to_owned()
+    })
+}
+
 /// Says in words why a URL does not name a Redis; never quotes it, since it may hold a password.
 ///
 /// # Errors
 ///
 /// When it does not.
 pub fn check_url(url: &str) -> Result<(), String> {
-    Client::open(url).map(drop).map_err(|error| plain(&error))
+    client(url).map(drop)
 }
 
 impl RedisMemory {
@@ -80,7 +91,7 @@ impl RedisMemory {
     /// In words, when the URL names no Redis.
     pub fn new(url: &str, age: Option<Duration>) -> Result<Self, String> {
         Ok(Self(Arc::new(Remote {
-            client: Client::open(url).map_err(|error| plain(&error))?,
+            client: client(url)?,
             age,
             line: Mutex::new(Line::None { number: 0 }),
             reaching: Trouble::default(),

@@ -31,7 +31,7 @@ impl Counting {
             let question = data(body)["question"].as_str().unwrap().to_owned();
             let number: usize = question.rsplit(' ').next().unwrap().parse().unwrap();
             *counted.lock().unwrap().entry(question).or_default() += 1;
-            slow(said(&verdicts(&[number % 2 == 0, number % 3 == 0])), Duration::from_millis(10))
+            slow(said(&verdicts(&[number.is_multiple_of(2), number.is_multiple_of(3)])), Duration::from_millis(10))
         })
         .await;
         Self { backend, calls }
