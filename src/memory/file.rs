@@ -165,13 +165,18 @@ impl Shelf {
         self.open.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    fn database(&self) -> Result<Arc<Database>, redb::Error> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.clone().ok_or(redb::Error::DatabaseClosed)
+    /// Opens it again where it was shut.
+    fn stand_open(&self) -> Result<(), Unusable> {
+        if self.database().is_some() { Ok(()) } else { self.open() }
+    }
+
+    fn database(&self) -> Option<Arc<Database>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn read(&self, key: Key) -> Result<Option<Arc<[u8]>>, redb::Error> {
-        let database = self.database()?;
+        // Shut after a failure, which the log has told.
+        let Some(database) = self.database() else { return Ok(None) };
         let table = match database.begin_read()?.open_table(ENTRIES) {
             // Nothing was ever written.
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -216,7 +221,7 @@ impl Shelf {
         &self,
         change: impl FnOnce(&mut redb::Table<'_, &'static [u8; 32], &'static [u8]>) -> Result<(), redb::Error>,
     ) -> Result<(), redb::Error> {
-        let transaction = self.database()?.begin_write()?;
+        let transaction = self.database().ok_or(redb::Error::DatabaseClosed)?.begin_write()?;
         change(&mut transaction.open_table(ENTRIES)?)?;
         Ok(transaction.commit()?)
     }
@@ -263,25 +268,25 @@ impl Clerk {
 
     /// Changes the file, unless it has just failed. A library that panics over a damaged file must not end this thread.
     fn attempt(&mut self, change: impl FnOnce(&Shelf) -> Result<(), redb::Error>) {
-        if let Some(not_before) = self.not_before {
-            if Instant::now() < not_before {
-                return;
-            }
-            if let Err(error) = self.shelf.open() {
-                self.shelf.writing.tell("the memory's file cannot be opened again", &error);
-                self.not_before = Some(Instant::now() + PAUSE);
-                return;
-            }
-            self.not_before = None;
+        if self.not_before.is_some_and(|not_before| Instant::now() < not_before) {
+            return;
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| change(&self.shelf)));
-        match outcome {
-            Ok(Ok(())) => return self.shelf.writing.is_over("the memory's file is written"),
-            Ok(Err(error)) => self.shelf.writing.tell("the memory's file cannot be written", &error),
-            Err(_) => self.shelf.writing.tell("the memory's file cannot be written", &PANICKED),
-        }
-        self.shelf.shut();
+        self.not_before = None;
+        let change = || {
+            self.shelf
+                .stand_open()
+                .map_err(|error| error.to_string())
+                .and_then(|()| change(&self.shelf).map_err(|error| error.to_string()))
+        };
+        let Err(error) = catch_unwind(AssertUnwindSafe(change)).unwrap_or_else(|_| Err(PANICKED.to_owned())) else {
+            return self.shelf.writing.is_over("the memory's file is written");
+        };
+        self.shelf.writing.tell("the memory's file cannot be written", &error);
         self.not_before = Some(Instant::now() + PAUSE);
+        // After a failure nothing more can be done with it as it stands. A full disk can still be read: where it cannot be
+        // opened again at once, the next attempt will try.
+        self.shelf.shut();
+        let _ = self.shelf.stand_open();
     }
 }
 
