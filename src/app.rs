@@ -1,17 +1,23 @@
-//! Wiring: from settings to a service. The only file that names concrete judges and providers.
+//! Wiring: from settings to a service. The only file that names concrete judges, providers and stores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::compute::Compute;
-use crate::config::{Config, JudgeSetting};
+use crate::config::{CacheSetting, Config, JudgeSetting};
 use crate::judge::atomic::AtomicSplitter;
 use crate::judge::chat::{Asking, ChatJudge};
 use crate::judge::embedded::EmbeddedJudge;
+use crate::memory::Off;
+use crate::memory::file::FileMemory;
+use crate::memory::local::LocalMemory;
+use crate::memory::redis::RedisMemory;
 use crate::providers::ollama::OllamaConfig;
 use crate::providers::transport::CallPolicy;
 use crate::recall::judge::{Judge, Splitter};
+use crate::recall::memory::Memory;
+use crate::recall::panel::Panel;
 use crate::slots::Slots;
 use crate::standing::Standing;
 
@@ -37,9 +43,8 @@ pub struct Limits {
 pub struct App(Arc<Parts>);
 
 struct Parts {
-    judge: Arc<dyn Judge>,
+    panel: Panel,
     standing: Arc<Standing>,
-    splitter: Option<Box<dyn Splitter>>,
     compute: Compute,
     checks: Compute,
     limits: Limits,
@@ -51,10 +56,12 @@ impl App {
     ///
     /// # Errors
     ///
-    /// When the judge's backend cannot be used as set: a base URL that is none, a key that no header can hold.
+    /// When the judge's backend cannot be used as set (a base URL that is none, a key that no header can hold), or the file
+    /// to remember verdicts in.
     pub fn new(config: &Config) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let compute = Compute::new(config.queue);
         let (judge, splitter) = judge(config, &compute)?;
+        let memory = memory(config)?;
         let limits = Limits {
             body: config.body_limit,
             request_timeout: config.request_timeout,
@@ -65,8 +72,7 @@ impl App {
         };
         Ok(Self(Arc::new(Parts {
             standing: Arc::new(Standing::of(Arc::clone(&judge))),
-            judge,
-            splitter,
+            panel: Panel::new(judge, splitter, memory),
             compute,
             checks: Compute::new(config.queue),
             limits,
@@ -74,22 +80,21 @@ impl App {
         })))
     }
 
-    /// Who decides on claims.
+    /// Who decides on claims, and what is remembered of it.
     #[must_use]
-    pub fn judge(&self) -> &dyn Judge {
-        self.0.judge.as_ref()
+    pub fn panel(&self) -> &Panel {
+        &self.0.panel
+    }
+
+    /// Brings to its end what is still being remembered. Afterwards nothing is remembered any more.
+    pub async fn close(&self) {
+        self.0.panel.memory().close().await;
     }
 
     /// Can the judge be used?
     #[must_use]
     pub fn standing(&self) -> Arc<Standing> {
         Arc::clone(&self.0.standing)
-    }
-
-    /// Who cuts references into atomic claims; `None` where there is no model to do it.
-    #[must_use]
-    pub fn splitter(&self) -> Option<&dyn Splitter> {
-        self.0.splitter.as_deref()
     }
 
     /// Where long computation runs.
@@ -123,8 +128,18 @@ impl App {
     }
 }
 
+fn memory(config: &Config) -> Result<Arc<dyn Memory>, Box<dyn std::error::Error + Send + Sync>> {
+    let Config { cache_size: size, cache_ttl: age, .. } = *config;
+    Ok(match &config.cache {
+        CacheSetting::Off => Arc::new(Off),
+        CacheSetting::Memory => Arc::new(LocalMemory::new(size, age)),
+        CacheSetting::File(path) => Arc::new(FileMemory::open(path, usize::try_from(size).unwrap_or(usize::MAX), age)?),
+        CacheSetting::Redis(url) => Arc::new(RedisMemory::new(url.expose(), age)?),
+    })
+}
+
 /// Who decides on claims, and who cuts them.
-type Deciders = (Arc<dyn Judge>, Option<Box<dyn Splitter>>);
+type Deciders = (Arc<dyn Judge>, Option<Arc<dyn Splitter>>);
 
 fn judge(config: &Config, compute: &Compute) -> Result<Deciders, Box<dyn std::error::Error + Send + Sync>> {
     let calls = CallPolicy { timeout: config.judge_timeout, attempts: config.judge_attempts };
@@ -146,5 +161,5 @@ fn judge(config: &Config, compute: &Compute) -> Result<Deciders, Box<dyn std::er
     };
     let slots = Slots::forecasting(config.judge_concurrency, config.queue);
     let splitter = AtomicSplitter::new(Arc::clone(&model), slots.clone(), asking);
-    Ok((Arc::new(ChatJudge::new(model, slots, asking)), Some(Box::new(splitter))))
+    Ok((Arc::new(ChatJudge::new(model, slots, asking)), Some(Arc::new(splitter))))
 }

@@ -45,7 +45,7 @@ impl Compute {
         deadline: Instant,
         work: impl FnOnce(&Stop) -> T + Send + 'static,
     ) -> Result<T, Uncomputed> {
-        let slot = self.0.enter(deadline).await?;
+        let slot = self.0.enter(&deadline.into()).await?;
         let stop = Arc::new(Stop::default());
         let _stop_when_dropped = RaiseOnDrop(Arc::clone(&stop));
         let span = tracing::Span::current();

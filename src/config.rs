@@ -1,5 +1,6 @@
 //! Every setting: its flag, its variable, its default and its check. Plain data, and the only reader of the environment.
 
+mod cache;
 mod judge;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+pub use self::cache::CacheSetting;
 use self::judge::JudgeName;
 pub use self::judge::JudgeSetting;
 use crate::providers::SetupError;
@@ -115,6 +117,12 @@ pub struct Config {
     pub body_limit: usize,
     /// Bytes of one stream's input that may wait on disk.
     pub stream_spool: u64,
+    /// Where verdicts are remembered.
+    pub cache: CacheSetting,
+    /// Bytes of memory for it: all that `memory` holds, or the part of a file that is held in memory.
+    pub cache_size: u64,
+    /// How long a verdict is remembered; `None` for ever.
+    pub cache_ttl: Option<Duration>,
     /// The form of the log; `None` decides by whether a terminal reads it.
     pub log: Option<LogForm>,
     /// Which parts are logged, in the syntax of `RUST_LOG`.
@@ -201,6 +209,30 @@ struct Cli {
     /// Most of one stream's input that waits in a temporary file; 0 for no file
     #[arg(long, env = "RECALL_STREAM_SPOOL", default_value = "16GiB", global = true, allow_hyphen_values = true)]
     stream_spool: String,
+    /// Where a model's verdicts are remembered: off, memory, file:PATH, redis://HOST or rediss://HOST [default: memory]
+    #[arg(
+        long,
+        env = "RECALL_CACHE",
+        default_value = "",
+        hide_default_value = true,
+        hide_env_values = true,
+        global = true,
+        allow_hyphen_values = true
+    )]
+    cache: String,
+    /// Memory for remembered verdicts; with file:PATH, for the part of it that is at hand
+    #[arg(long, env = "RECALL_CACHE_SIZE", default_value = "64MiB", global = true, allow_hyphen_values = true)]
+    cache_size: String,
+    /// How long a verdict is remembered, such as 12h or 30d [default: for ever]
+    #[arg(
+        long,
+        env = "RECALL_CACHE_TTL",
+        default_value = "",
+        hide_default_value = true,
+        global = true,
+        allow_hyphen_values = true
+    )]
+    cache_ttl: String,
     /// Form of the log: text or json [default: text on a terminal, else json]
     #[arg(
         long,
@@ -226,6 +258,7 @@ Read from the environment alone:
   GEMINI_BASE_URL        any server that speaks the Gemini format [default: https://generativelanguage.googleapis.com]
   OLLAMA_HOST            where Ollama listens, as Ollama itself reads it [default: 127.0.0.1:11434]
   OLLAMA_API_KEY         key for ollama.com; or OLLAMA_API_KEY_FILE names a file that holds it; a local Ollama needs none
+  RECALL_CACHE_FILE      file that holds what --cache would say, such as a redis:// URL with its password
   RUST_LOG               which parts are logged, and how much [default: info]
 
 Durations as 500ms, 60s, 2m; sizes as 512KiB, 32MiB. An empty variable counts as not set.";
@@ -304,6 +337,26 @@ impl Config {
                 &cli.stream_spool,
                 "a size such as 512MiB or 16GiB, or 0",
                 |text| text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()),
+            ),
+            cache: CacheSetting::read(&cli.cache, &mut reader),
+            cache_size: reader.read(
+                "cache_size",
+                &cli.cache_size,
+                "a size from 1MiB to 64GiB, such as 64MiB",
+                |text| {
+                    text.parse::<bytesize::ByteSize>()
+                        .ok()
+                        .map(|size| size.as_u64())
+                        .filter(|size| CACHES.contains(size))
+                },
+            ),
+            cache_ttl: reader.read(
+                "cache_ttl",
+                &cli.cache_ttl,
+                "a duration from 1s to 10y, such as 12h or 30d",
+                |text| {
+                    if text.is_empty() { Some(None) } else { age(text).map(Some) }
+                },
             ),
             log: reader.read("log", &cli.log, "text or json", log_form),
             log_filter: reader.log_filter(filter),
@@ -417,8 +470,12 @@ impl Reader<'_> {
     }
 
     fn refuse_unknown(&mut self) {
-        let known: Vec<&str> =
-            self.command.get_arguments().filter_map(|argument| argument.get_env()?.to_str()).collect();
+        let known: Vec<&str> = self
+            .command
+            .get_arguments()
+            .filter_map(|argument| argument.get_env()?.to_str())
+            .chain(SECRET_FILES)
+            .collect();
         for (name, value) in self.variables {
             // Kubernetes sets these in every pod beside a service that is named `recall`; a plain number is somebody's guess.
             let is_guess = name == "RECALL_PORT" && value.trim().parse::<u16>().is_ok();
@@ -463,6 +520,10 @@ impl<T> Fallback for Option<T> {
 }
 
 const DURATION: &str = "a duration from 1ms to 24h, such as 60s or 2m";
+/// Secrets of ours that a file may hold.
+const SECRET_FILES: [&str; 1] = ["RECALL_CACHE_FILE"];
+
+const CACHES: std::ops::RangeInclusive<u64> = 1024 * 1024..=64 * 1024 * 1024 * 1024;
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=4 * 1024 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -481,6 +542,11 @@ fn share(text: &str) -> Result<f64, &'static str> {
 
 fn duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok().filter(|time| (Duration::from_millis(1)..=LONGEST).contains(time))
+}
+
+fn age(text: &str) -> Option<Duration> {
+    let longest = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+    humantime::parse_duration(text).ok().filter(|time| (Duration::from_secs(1)..=longest).contains(time))
 }
 
 fn size(text: &str) -> Option<usize> {

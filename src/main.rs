@@ -58,11 +58,12 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| format!("cannot listen on {address}: {error}"))?;
     // Before the line below tells anybody that there is something to stop.
     let leave = leave(app.clone())?;
-    let judge = app.judge().info();
+    let judge = app.panel().judge().info();
     tracing::info!(
         address = %listener.local_addr()?,
         judge = judge.provider,
         model = judge.model,
+        memory = app.panel().memory().kind(),
         version = env!("CARGO_PKG_VERSION"),
         "listening on http://{}",
         listener.local_addr()?
@@ -76,7 +77,9 @@ async fn serve(config: &Config) -> Result<(), Failure> {
             tracing::warn!(detail = error.detail, "the judge cannot be used now");
         }
     });
-    http::serve(listener, app, leave, config.request_timeout).await?;
+    let served = http::serve(listener, app.clone(), leave, config.request_timeout).await;
+    app.close().await;
+    served?;
     tracing::info!("stopped");
     Ok(())
 }

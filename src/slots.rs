@@ -1,12 +1,14 @@
 //! A bounded number of places to work in and a bounded queue before them.
 //!
-//! Used for calls to a judge and for computation. A leaf: knows neither what the work is nor who asks.
+//! Used for calls to a judge and for computation. A leaf but for [`Deadline`]: knows neither what the work is nor who asks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::deadline::Deadline;
 
 /// Places to work in. Cheap to clone; clones share the places.
 #[derive(Debug, Clone)]
@@ -73,7 +75,7 @@ impl Slots {
     ///
     /// [`Full`] at once when the queue is full or when, going by a forecast, the wait would outlast `deadline`; [`Full`] at
     /// `deadline` when no place became free before.
-    pub async fn enter(&self, deadline: Instant) -> Result<Slot, Full> {
+    pub async fn enter(&self, deadline: &Deadline) -> Result<Slot, Full> {
         let shared = &self.0;
         if let Some(slot) = self.try_enter() {
             return Ok(slot);
@@ -85,15 +87,18 @@ impl Slots {
             let detail = format!("{ahead} requests are waiting already, which is all that the queue holds");
             return Err(Full::after(wait, detail));
         }
-        if Instant::now() + wait > deadline {
+        if Instant::now() + wait > deadline.at() {
             let detail =
                 format!("a place would be free in about {} s, after the request's deadline", wait.as_secs().max(1));
             return Err(Full::after(wait, detail));
         }
-        match tokio::time::timeout_at(deadline.into(), Arc::clone(&shared.free).acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(shared.slot(permit)),
-            // The semaphore is never closed, so what remains is the time-out.
-            Ok(Err(_)) | Err(_) => {
+        tokio::select! {
+            biased;
+            permit = Arc::clone(&shared.free).acquire_owned() => {
+                // The semaphore is never closed.
+                permit.map(|permit| shared.slot(permit)).map_err(|error| Full::after(wait, error.to_string()))
+            }
+            () = deadline.reached() => {
                 Err(Full::after(wait, "no place became free before the request's deadline".to_owned()))
             }
         }
@@ -150,29 +155,29 @@ impl Drop for Waiter<'_> {
 mod tests {
     use super::*;
 
-    fn soon(ms: u64) -> Instant {
-        Instant::now() + Duration::from_millis(ms)
+    fn soon(ms: u64) -> Deadline {
+        (Instant::now() + Duration::from_millis(ms)).into()
     }
 
     #[tokio::test]
     async fn a_place_is_given_back_when_dropped() {
         let slots = Slots::new(1, 0);
-        let held = slots.enter(soon(1000)).await.unwrap();
-        assert!(slots.enter(soon(1000)).await.is_err(), "no place and no queue");
+        let held = slots.enter(&soon(1000)).await.unwrap();
+        assert!(slots.enter(&soon(1000)).await.is_err(), "no place and no queue");
         drop(held);
-        assert!(slots.enter(soon(1000)).await.is_ok());
+        assert!(slots.enter(&soon(1000)).await.is_ok());
     }
 
     #[tokio::test]
     async fn those_who_wait_are_served_and_counted() {
         let slots = Slots::new(1, 1);
-        let held = slots.enter(soon(5000)).await.unwrap();
+        let held = slots.enter(&soon(5000)).await.unwrap();
         let second = tokio::spawn({
             let slots = slots.clone();
-            async move { slots.enter(soon(5000)).await.is_ok() }
+            async move { slots.enter(&soon(5000)).await.is_ok() }
         });
         tokio::task::yield_now().await;
-        let full = slots.enter(soon(5000)).await.unwrap_err();
+        let full = slots.enter(&soon(5000)).await.unwrap_err();
         assert!(full.detail.starts_with("1 requests are waiting"), "{full}");
         drop(held);
         assert!(second.await.unwrap());
@@ -183,9 +188,9 @@ mod tests {
     async fn a_wait_past_the_deadline_is_refused_at_once() {
         let slots = Slots::forecasting(1, 10);
         slots.0.held_us.store(60_000_000, Ordering::Relaxed);
-        let _held = slots.enter(soon(1000)).await.unwrap();
+        let _held = slots.enter(&soon(1000)).await.unwrap();
         let asked = Instant::now();
-        let full = slots.enter(soon(5000)).await.unwrap_err();
+        let full = slots.enter(&soon(5000)).await.unwrap_err();
         assert!(asked.elapsed() < Duration::from_secs(4));
         assert_eq!(full.retry_after, Duration::from_secs(60));
     }
@@ -193,8 +198,8 @@ mod tests {
     #[tokio::test]
     async fn who_gives_up_waiting_is_not_counted_any_longer() {
         let slots = Slots::new(1, 1);
-        let _held = slots.enter(soon(1000)).await.unwrap();
-        assert!(slots.enter(soon(20)).await.is_err());
+        let _held = slots.enter(&soon(1000)).await.unwrap();
+        assert!(slots.enter(&soon(20)).await.is_err());
         assert_eq!(slots.0.waiting.load(Ordering::Relaxed), 0);
     }
 }

@@ -72,7 +72,9 @@ mod tests {
     use futures_util::future::BoxFuture;
 
     use super::*;
+    use crate::deadline::Deadline;
     use crate::recall::judge::{JudgeFault, JudgeInfo, Judgement, Question, Votes};
+    use crate::recall::memory::Settings;
 
     /// A judge whose look-ups end as told, one after another; the last for ever.
     struct Told {
@@ -86,6 +88,10 @@ mod tests {
             &self.info
         }
 
+        fn settings(&self) -> Option<&Settings> {
+            None
+        }
+
         fn look_up(&self, _: std::time::Instant) -> BoxFuture<'_, Result<(), JudgeError>> {
             let look = self.looks.fetch_add(1, Ordering::SeqCst);
             let usable = self.usable[look.min(self.usable.len() - 1)];
@@ -95,12 +101,7 @@ mod tests {
             })
         }
 
-        fn judge(
-            &self,
-            _: Arc<Question>,
-            _: Votes,
-            _: std::time::Instant,
-        ) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
+        fn judge(&self, _: Arc<Question>, _: Votes, _: Deadline) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
             Box::pin(std::future::ready(Err(JudgeError::internal("nobody asked"))))
         }
     }

@@ -10,15 +10,17 @@ use http_body_util::BodyExt;
 
 use super::App;
 use super::extract::{ROUTES, known_columns};
+use super::measure::Terms;
 use super::problem::{Code, Faults, Problem};
+use crate::recall::memory::Reuse;
 use crate::recall::similarity::nearest;
 
 /// A JSON body as it came, unpacked and within the limit.
 pub struct JsonBody {
     /// The bytes.
     pub bytes: Bytes,
-    /// When the request must be answered. The clock starts before the body is read.
-    pub deadline: Instant,
+    /// When it must be answered (the clock starts before the body is read), and whether from memory.
+    pub terms: Terms,
 }
 
 impl FromRequest<App> for JsonBody {
@@ -34,8 +36,21 @@ impl FromRequest<App> for JsonBody {
                 "Send one sample here; many samples go to the same path with /batch behind it, as lines or as a list.",
             ));
         }
-        Ok(Self { bytes: read_whole(request, app.limits().body, deadline).await?, deadline })
+        let terms = Terms { deadline, reuse: reuse(request.headers()) };
+        Ok(Self { bytes: read_whole(request, app.limits().body, deadline).await?, terms })
     }
+}
+
+/// What `Cache-Control` says of the memory of verdicts: `no-store` (neither read nor written), `no-cache` or `max-age=0`
+/// (not read, as browsers put it), else nothing.
+pub(super) fn reuse(headers: &HeaderMap) -> Reuse {
+    let given = headers.get_all(header::CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
+    let said = given.flat_map(|value| value.split(',')).map(|part| part.trim().to_ascii_lowercase());
+    said.fold(Reuse::Allowed, |reuse, directive| match (directive.as_str(), reuse) {
+        ("no-store", _) | (_, Reuse::Never) => Reuse::Never,
+        ("no-cache" | "max-age=0", _) => Reuse::Renewed,
+        _ => reuse,
+    })
 }
 
 /// How samples are written down.

@@ -13,6 +13,7 @@ use super::extract::{Fields, Route, SampleId};
 use super::problem::{Code, Problem};
 use crate::recall::Recall;
 use crate::recall::judge::Usage;
+use crate::recall::memory::Reuse;
 
 /// A measure with its route.
 pub(super) trait Measure: 'static {
@@ -30,11 +31,20 @@ pub(super) trait Measure: 'static {
         app: &App,
         sample: Bytes,
         options: &Self::Options,
-        deadline: Instant,
+        terms: Terms,
     ) -> impl Future<Output = Result<Scored, Problem>> + Send;
 
     /// How many samples of one batch are worked on at once.
     fn at_once(app: &App) -> usize;
+}
+
+/// On what terms one sample is scored.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// When it must be answered.
+    pub deadline: Instant,
+    /// Whether it may be answered from memory.
+    pub reuse: Reuse,
 }
 
 /// A sample's answer, written out where it was computed, and what a summary wants to know of it.

@@ -102,6 +102,9 @@ pub struct Info {
     pub version: &'static str,
     /// The judge in force.
     pub judge: InfoJudge,
+    /// Where a model's verdicts are remembered (`--cache`): `off`, `memory`, `file` or `redis`.
+    #[schema(value_type = String, example = "memory")]
+    pub cache: &'static str,
     /// The limits in force.
     pub limits: InfoLimits,
 }
@@ -138,14 +141,15 @@ pub struct InfoLimits {
 
 /// What this is
 ///
-/// Version, the judge in force and the limits in force.
+/// Version, the judge in force, the kind of memory and the limits in force.
 #[utoipa::path(get, path = "/info", tag = "operations", responses((status = 200, description = "What is in force.", body = Info)))]
 pub async fn info(State(app): State<App>) -> Json<Info> {
-    let judge = app.judge().info();
+    let judge = app.panel().judge().info();
     Json(Info {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
         judge: InfoJudge { provider: judge.provider, model: judge.model.clone(), prompt: judge.prompt },
+        cache: app.panel().memory().kind(),
         limits: app.limits().into(),
     })
 }

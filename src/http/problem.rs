@@ -195,7 +195,7 @@ pub struct Problem {
     /// Can sending the same again help?
     pub retryable: bool,
     /// What the judge's backend was paid before it failed; `None` when it was not asked. Boxed: most problems have none.
-    pub usage: Option<Box<UsageBody>>,
+    pub usage: Option<Box<Usage>>,
 }
 
 impl Problem {
@@ -239,14 +239,14 @@ impl Problem {
             errors,
             retryable,
             request_id: request_id.to_owned(),
-            usage: usage.map(|usage| *usage),
+            usage: usage.map(|usage| UsageBody::from(*usage)),
         }
     }
 
     /// The same problem with what the judge's backend was paid for it.
     #[must_use]
     pub fn having_spent(self, usage: Usage) -> Self {
-        Self { usage: (usage.judge_calls > 0).then(|| Box::new(usage.into())), ..self }
+        Self { usage: (usage.judge_calls > 0).then(|| Box::new(usage)), ..self }
     }
 
     /// A body that is understood but cannot be scored.

@@ -1,7 +1,6 @@
 //! `POST /recall/id`.
 
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -14,7 +13,7 @@ use super::answer::{CutOffRecall, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::measure::{Measure, Scored};
+use super::measure::{Measure, Scored, Terms};
 use super::problem::{Problem, ProblemBody};
 use super::work::{cores, work};
 use crate::recall::id::{self, Id};
@@ -105,7 +104,8 @@ impl Measure for RecallId {
         fields.cut_offs(defaults)
     }
 
-    async fn score(app: &App, sample: Bytes, options: &Self::Options, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &Self::Options, terms: Terms) -> Result<Scored, Problem> {
+        let deadline = terms.deadline;
         let size = sample.len();
         let options = options.clone();
         let score = move |_: &Stop| {
@@ -173,8 +173,8 @@ impl Measure for RecallId {
         (status = "5XX", description = "The service failed.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_id(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
-    Ok(RecallId::score(&app, bytes, &Vec::new(), deadline).await?.into_response())
+pub async fn recall_id(State(app): State<App>, JsonBody { bytes, terms }: JsonBody) -> Result<Response, Problem> {
+    Ok(RecallId::score(&app, bytes, &Vec::new(), terms).await?.into_response())
 }
 
 /// Many samples for `/recall/id`, and options for those that have none of their own.

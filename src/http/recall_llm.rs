@@ -1,7 +1,5 @@
 //! `POST /recall/llm`.
 
-use std::time::Instant;
-
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -13,13 +11,13 @@ use super::answer::{CutOffRecall, UsageBody, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::measure::{Measure, Scored};
+use super::measure::{Measure, Scored, Terms};
 use super::problem::{Problem, ProblemBody};
 use super::work::work;
 use crate::recall::Stop;
 use crate::recall::evidence::Evidence;
 use crate::recall::judge::{JudgeInfo, SplitterInfo, Votes};
-use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference};
+use crate::recall::llm::{self, ClaimVerdict, EvidenceRule, LlmOptions, LlmRecall, LlmSample, Reference, Split};
 
 /// What this route takes beside the sample's fields.
 pub const ROUTE: Route = Route { path: "/recall/llm", options: &["split", "evidence", "votes", "k"] };
@@ -58,19 +56,18 @@ pub struct RecallLlmRequest {
 }
 
 /// How a reference is cut into claims.
-#[derive(Clone, Copy, Default, PartialEq, Eq, ToSchema)]
+#[derive(ToSchema)]
 #[schema(as = Split)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitBody {
     /// By this service: every sentence, list item or table row is a claim.
-    #[default]
     Sentence,
     /// Each sentence further by the judge's model, in a call of its own that sees neither question nor contexts. A claim
     /// holds nothing that the reference does not; a sentence that the model cannot cut so stays whole. Needs a model.
     Atomic,
 }
 
-const SPLITS: &[(&str, SplitBody)] = &[("sentence", SplitBody::Sentence), ("atomic", SplitBody::Atomic)];
+const SPLITS: &[(&str, Split)] = &[("sentence", Split::Sentence), ("atomic", Split::Atomic)];
 
 /// What an attributed claim is worth when none of the judge's quotes stands in a context.
 #[derive(ToSchema)]
@@ -110,9 +107,10 @@ pub struct RecallLlmAnswer {
     pub recall_at: Vec<CutOffRecall>,
     /// Who decided, and by which question.
     pub judge: JudgeBody,
-    /// What this answer cost.
+    /// What this answer cost; summed over answers, what was spent. All 0 from memory.
     pub usage: UsageBody,
-    /// Did the verdicts come from memory? This version keeps none.
+    /// Was all of it remembered, so that nobody was asked? `false` beside 0 calls: it was asked together with an equal
+    /// sample, whose answer holds what it cost. The embedded judge is never remembered: asking it costs nothing.
     pub cached: bool,
     /// What the reader of this score should know.
     pub warnings: Vec<WarningBody>,
@@ -201,21 +199,7 @@ pub struct JudgeBody {
     pub windows: usize,
 }
 
-/// A request, read.
-struct Asked {
-    id: Option<SampleId>,
-    sample: LlmSample,
-    options: RecallLlmOptions,
-}
-
-/// How to cut and how to score.
-#[derive(Clone, Default)]
-pub(super) struct RecallLlmOptions {
-    scoring: LlmOptions,
-    split: SplitBody,
-}
-
-fn read(app: &App, body: &[u8], defaults: &RecallLlmOptions) -> Result<Asked, Problem> {
+fn read(body: &[u8], app: &App, defaults: &LlmOptions) -> Result<(Option<SampleId>, LlmSample, LlmOptions), Problem> {
     let mut fields = Fields::parse(body, &RecallLlm::ROUTE)?;
     let id = fields.sample_id();
     let user_input = fields.required_text("user_input", "a string");
@@ -225,7 +209,7 @@ fn read(app: &App, body: &[u8], defaults: &RecallLlmOptions) -> Result<Asked, Pr
     let sample = (|| {
         Some(LlmSample { user_input: user_input?, reference: reference?, retrieved_contexts: retrieved_contexts? })
     })();
-    fields.finish(sample.map(|sample| Asked { id, sample, options }))
+    fields.finish(sample.map(|sample| (id, sample, options)))
 }
 
 fn reference(fields: &mut Fields<'_>) -> Option<Reference> {
@@ -252,36 +236,34 @@ pub(super) enum RecallLlm {}
 
 impl Measure for RecallLlm {
     const ROUTE: Route = ROUTE;
-    type Options = RecallLlmOptions;
+    type Options = LlmOptions;
 
-    fn options(app: &App, fields: &mut Fields<'_>, defaults: &RecallLlmOptions) -> RecallLlmOptions {
+    fn options(app: &App, fields: &mut Fields<'_>, defaults: &LlmOptions) -> LlmOptions {
         let split = fields.choice("split", SPLITS).unwrap_or(defaults.split);
-        if split == SplitBody::Atomic && app.splitter().is_none() {
+        if split == Split::Atomic && app.panel().splitter().is_none() {
             fields.fault(
                 "/split",
                 "`atomic` needs a model to cut with, and the judge in force is the embedded one; see --judge",
             );
         }
-        let LlmOptions { votes, evidence, cut_offs } = &defaults.scoring;
-        let asked = fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new);
-        let scoring = LlmOptions {
-            votes: asked.unwrap_or(*votes),
-            evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(*evidence),
-            cut_offs: fields.cut_offs(cut_offs),
-        };
-        RecallLlmOptions { scoring, split }
+        LlmOptions {
+            split,
+            votes: fields.whole_number("votes", 1..=Votes::MOST).and_then(Votes::new).unwrap_or(defaults.votes),
+            evidence: fields.choice("evidence", EVIDENCE_RULES).unwrap_or(defaults.evidence),
+            cut_offs: fields.cut_offs(&defaults.cut_offs),
+        }
     }
 
-    async fn score(app: &App, sample: Bytes, options: &RecallLlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &LlmOptions, terms: Terms) -> Result<Scored, Problem> {
         let size = sample.len();
+        let Terms { deadline, reuse } = terms;
         let (reader, defaults) = (app.clone(), options.clone());
-        let asked = work(app.compute(), size, deadline, move |_| read(&reader, &sample, &defaults)).await?;
-        let Asked { id, sample, options: RecallLlmOptions { scoring, split } } = asked;
-        let splitter = app.splitter().filter(|_| split == SplitBody::Atomic);
-        let judged = llm::judge(sample, &scoring, app.judge(), splitter, deadline).await?;
+        let read = work(app.compute(), size, deadline, move |_| read(&sample, &reader, &defaults));
+        let (id, sample, options) = read.await?;
+        let judged = llm::judge(sample, &options, app.panel(), reuse, deadline).await?;
         let (weight, spent) = (judged.weight(), judged.usage());
         let check = move |stop: &Stop| {
-            let scored = judged.check(&scoring, stop)?;
+            let scored = judged.check(&options, stop)?;
             let (recall, usage) = (scored.recall, scored.usage);
             Scored::new(id.clone(), &RecallLlmAnswer::new(id, scored), recall, usage)
         };
@@ -347,8 +329,8 @@ impl Measure for RecallLlm {
         (status = "5XX", description = "The service or the judge's backend failed. Nothing was scored.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, deadline }: JsonBody) -> Result<Response, Problem> {
-    Ok(RecallLlm::score(&app, bytes, &RecallLlmOptions::default(), deadline).await?.into_response())
+pub async fn recall_llm(State(app): State<App>, JsonBody { bytes, terms }: JsonBody) -> Result<Response, Problem> {
+    Ok(RecallLlm::score(&app, bytes, &LlmOptions::default(), terms).await?.into_response())
 }
 
 /// Many samples for `/recall/llm`, and options for those that have none of their own.
@@ -444,7 +426,7 @@ impl RecallLlmAnswer {
             recall_at: scored.recall_at.into_iter().map(CutOffRecall::from).collect(),
             judge: JudgeBody::new(scored.judge, scored.model_reported, scored.splitter, scored.windows),
             usage: scored.usage.into(),
-            cached: false,
+            cached: scored.cached,
             warnings: scored.warnings.into_iter().map(WarningBody::from).collect(),
         }
     }

@@ -1,7 +1,5 @@
 //! `POST /recall/nonllm`.
 
-use std::time::Instant;
-
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -13,7 +11,7 @@ use super::answer::{CutOffRecall, WarningBody};
 use super::batch::{BatchAnswer, batch};
 use super::body::JsonBody;
 use super::extract::{CutOff, Fields, Route, SampleId};
-use super::measure::{Measure, Scored};
+use super::measure::{Measure, Scored, Terms};
 use super::problem::{Problem, ProblemBody};
 use super::work::cores;
 use crate::recall::judge::Usage;
@@ -133,6 +131,15 @@ fn read(body: &[u8], defaults: &NonLlmOptions) -> Result<(Option<SampleId>, Cont
     fields.finish(contexts)
 }
 
+fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
+    let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
+    NonLlmOptions {
+        distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
+        threshold: threshold(fields).unwrap_or(defaults.threshold),
+        cut_offs: fields.cut_offs(&defaults.cut_offs),
+    }
+}
+
 /// The measure behind `/recall/nonllm`.
 pub(super) enum RecallNonLlm {}
 
@@ -144,7 +151,8 @@ impl Measure for RecallNonLlm {
         options(fields, defaults)
     }
 
-    async fn score(app: &App, sample: Bytes, options: &NonLlmOptions, deadline: Instant) -> Result<Scored, Problem> {
+    async fn score(app: &App, sample: Bytes, options: &NonLlmOptions, terms: Terms) -> Result<Scored, Problem> {
+        let deadline = terms.deadline;
         let defaults = options.clone();
         // Comparing takes the product of the sizes, so even a small body may mean much work.
         let score = move |stop: &Stop| {
@@ -159,15 +167,6 @@ impl Measure for RecallNonLlm {
 
     fn at_once(_: &App) -> usize {
         cores()
-    }
-}
-
-fn options(fields: &mut Fields<'_>, defaults: &NonLlmOptions) -> NonLlmOptions {
-    let measures: Vec<_> = DistanceMeasure::ALL.iter().map(|measure| (measure.name(), *measure)).collect();
-    NonLlmOptions {
-        distance_measure: fields.choice("distance_measure", &measures).unwrap_or(defaults.distance_measure),
-        threshold: threshold(fields).unwrap_or(defaults.threshold),
-        cut_offs: fields.cut_offs(&defaults.cut_offs),
     }
 }
 
@@ -224,11 +223,8 @@ fn threshold(fields: &mut Fields<'_>) -> Option<Threshold> {
         (status = "5XX", description = "The service failed.", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
-pub async fn recall_nonllm(
-    State(app): State<App>,
-    JsonBody { bytes, deadline }: JsonBody,
-) -> Result<Response, Problem> {
-    Ok(RecallNonLlm::score(&app, bytes, &NonLlmOptions::default(), deadline).await?.into_response())
+pub async fn recall_nonllm(State(app): State<App>, JsonBody { bytes, terms }: JsonBody) -> Result<Response, Problem> {
+    Ok(RecallNonLlm::score(&app, bytes, &NonLlmOptions::default(), terms).await?.into_response())
 }
 
 /// Many samples for `/recall/nonllm`, and options for those that have none of their own.

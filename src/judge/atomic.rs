@@ -9,7 +9,6 @@ mod held;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -20,10 +19,12 @@ use super::prompt::{Numbered, sha256};
 use super::reply::{self, Reading, Unreadable};
 use super::round::{Filled, Manner, Sheet, fill};
 use super::session::{Desk, Session};
+use crate::deadline::Deadline;
 use crate::providers::estimate::Estimate;
 use crate::providers::{AnswerSchema, ChatModel};
 use crate::recall::Units;
 use crate::recall::judge::{Cut, JudgeError, JudgeFault, Splitter, SplitterInfo, Usage};
+use crate::recall::memory::Settings;
 use crate::slots::Slots;
 
 /// Name and version of the prompt and of the rules that its answer is held to, as it stands in every receipt. A change in
@@ -42,6 +43,7 @@ pub const ANSWER: AnswerSchema = AnswerSchema {
 /// Cuts references by asking a [`ChatModel`].
 pub struct AtomicSplitter {
     info: SplitterInfo,
+    settings: Settings,
     desk: Desk,
     asking: Asking,
 }
@@ -51,10 +53,11 @@ impl AtomicSplitter {
     #[must_use]
     pub fn new(model: Arc<dyn ChatModel>, slots: Slots, asking: Asking) -> Self {
         let info = SplitterInfo { name: VERSION, sha256: Some(sha256(SYSTEM)) };
-        Self { info, desk: Desk { model, slots }, asking }
+        let settings = asking.settings(model.as_ref());
+        Self { info, settings, desk: Desk { model, slots }, asking }
     }
 
-    async fn cut(&self, sentences: &Units<String>, deadline: Instant) -> Result<Cut, JudgeError> {
+    async fn cut(&self, sentences: &Units<String>, deadline: Deadline) -> Result<Cut, JudgeError> {
         let sheet = Sentences::of(sentences.as_slice());
         let manner = self.manner(&sheet)?;
         let session = self.desk.session(deadline).await?;
@@ -93,7 +96,11 @@ impl Splitter for AtomicSplitter {
         &self.info
     }
 
-    fn split(&self, sentences: Arc<Units<String>>, deadline: Instant) -> BoxFuture<'_, Result<Cut, JudgeError>> {
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn split(&self, sentences: Arc<Units<String>>, deadline: Deadline) -> BoxFuture<'_, Result<Cut, JudgeError>> {
         Box::pin(async move { self.cut(&sentences, deadline).await })
     }
 }

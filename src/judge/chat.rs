@@ -14,8 +14,10 @@ use super::round::{Manner, failed};
 use super::session::Desk;
 use super::votes;
 use super::windows::{Asked, Vote, Window};
+use crate::deadline::Deadline;
 use crate::providers::ChatModel;
 use crate::recall::judge::{Judge, JudgeError, JudgeInfo, Judgement, Question, Votes};
+use crate::recall::memory::Settings;
 use crate::slots::Slots;
 
 /// How a model is asked.
@@ -32,6 +34,20 @@ pub struct Asking {
 }
 
 impl Asking {
+    /// What the answers of `model`, asked so, depend on.
+    pub(super) fn settings(self, model: &dyn ChatModel) -> Settings {
+        let Self { repairs, output_ceiling, seed, window } = self;
+        Settings {
+            provider: model.provider(),
+            model: model.model().to_owned(),
+            address: model.address().to_owned(),
+            seed,
+            window,
+            output_ceiling,
+            repairs,
+        }
+    }
+
     /// The manner of a single question.
     pub(super) fn manner(self) -> Manner {
         Manner {
@@ -46,6 +62,7 @@ impl Asking {
 /// A judge behind a [`ChatModel`].
 pub struct ChatJudge {
     info: JudgeInfo,
+    settings: Settings,
     desk: Desk,
     asking: Asking,
     window: Window,
@@ -62,10 +79,11 @@ impl ChatJudge {
             prompt_sha256: Some(prompt::sha256(prompt::SYSTEM)),
             seed: Some(asking.seed),
         };
-        Self { info, desk: Desk { model, slots }, asking, window: Window::new(asking.window) }
+        let settings = asking.settings(model.as_ref());
+        Self { info, settings, desk: Desk { model, slots }, asking, window: Window::new(asking.window) }
     }
 
-    async fn decide(&self, question: &Question, votes: Votes, deadline: Instant) -> Result<Judgement, JudgeError> {
+    async fn decide(&self, question: &Question, votes: Votes, deadline: Deadline) -> Result<Judgement, JudgeError> {
         let session = self.desk.session(deadline).await?;
         let passages: Vec<Passage<'_>> = question.passages().collect();
         let asked = Asked {
@@ -87,6 +105,10 @@ impl Judge for ChatJudge {
         &self.info
     }
 
+    fn settings(&self) -> Option<&Settings> {
+        Some(&self.settings)
+    }
+
     fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), JudgeError>> {
         Box::pin(async move { self.desk.model.look_up(deadline).await.map_err(failed) })
     }
@@ -95,7 +117,7 @@ impl Judge for ChatJudge {
         &self,
         question: Arc<Question>,
         votes: Votes,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
         Box::pin(async move { self.decide(&question, votes, deadline).await })
     }

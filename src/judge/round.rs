@@ -181,7 +181,7 @@ impl<S: Sheet> Round<S> {
     /// Takes the entries out of a reply; afterwards `asked` holds what is still open.
     fn take(&mut self, reply: &ChatReply) -> Result<(), Useless> {
         if let Some(used) = reply.downgraded {
-            self.warn(Warning::StructuredOutputDowngraded { used });
+            self.warn(Warning::StructuredOutputDowngraded { used: used.into() });
         }
         match &reply.ending {
             Ending::Refused(words) => return Err(declined(JudgeFault::Refused, "the model declined to answer", words)),

@@ -5,10 +5,10 @@
 //! was begun and paid for is never sent back to the end of the queue.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::deadline::Deadline;
 use crate::providers::{ChatModel, ChatReply, ChatRequest, ProviderError, ProviderFault, Tokens};
 use crate::recall::judge::{JudgeError, JudgeFault, Usage};
 use crate::slots::{Full, Slot, Slots};
@@ -24,7 +24,7 @@ pub(super) struct Desk {
 pub(super) struct Session<'a> {
     model: &'a dyn ChatModel,
     slots: &'a Slots,
-    deadline: Instant,
+    deadline: Deadline,
     _own: Slot,
     own_is_free: Semaphore,
     spent: Mutex<Usage>,
@@ -32,8 +32,8 @@ pub(super) struct Session<'a> {
 
 impl Desk {
     /// Waits for a place.
-    pub(super) async fn session(&self, deadline: Instant) -> Result<Session<'_>, JudgeError> {
-        let own = self.slots.enter(deadline).await.map_err(overloaded)?;
+    pub(super) async fn session(&self, deadline: Deadline) -> Result<Session<'_>, JudgeError> {
+        let own = self.slots.enter(&deadline).await.map_err(overloaded)?;
         Ok(Session {
             model: self.model.as_ref(),
             slots: &self.slots,
@@ -52,7 +52,7 @@ impl Session<'_> {
         let _place = self.place().await;
         let request = request();
         let bill = Bill { session: self, amount: ABANDONED };
-        let outcome = self.model.ask(&request, self.deadline).await;
+        let outcome = self.model.ask(&request, self.deadline.clone()).await;
         bill.settle(match &outcome {
             Ok(reply) => cost(reply.calls, reply.tokens),
             Err(error) => cost_of_failure(error),

@@ -16,6 +16,7 @@ use super::refusal::{Refusal, Reply};
 use super::secret::Secret;
 use super::transport::{CallPolicy, Post, Transport};
 use super::{ChatModel, ChatReply, ChatRequest, Ending, ProviderError, ProviderFault, SetupError, Tokens, window};
+use crate::deadline::Deadline;
 
 /// One vendor's wire format.
 pub(super) trait Wire: Send + Sync + 'static {
@@ -108,7 +109,7 @@ impl<W: Wire> Backend<W> {
         Ok(Self { wire, endpoint, headers, model, transport, dialect: Mutex::default(), window: OnceLock::new() })
     }
 
-    async fn complete(&self, request: &ChatRequest, deadline: Instant) -> Result<ChatReply, ProviderError> {
+    async fn complete(&self, request: &ChatRequest, deadline: Deadline) -> Result<ChatReply, ProviderError> {
         let mut dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
         let mut effort = self.transport.effort(deadline);
         let mut changes_left = MOST_CHANGES;
@@ -185,7 +186,7 @@ impl<W: Wire> Backend<W> {
     async fn facts(&self, deadline: Instant) -> Result<(), ProviderError> {
         let LookUp { url, body } = self.wire.look_up();
         let read = |reply: &Reply| self.wire.facts(reply);
-        let facts = self.transport.look_up(&url, &self.headers, body, deadline, read).await?;
+        let facts = self.transport.look_up(&url, &self.headers, body, deadline.into(), read).await?;
         if let Some(window) = facts.window {
             // A backend that changes its window under the same name is restarted, and so is what is learnt of it.
             let _ = self.window.set(window);
@@ -208,6 +209,10 @@ impl<W: Wire> ChatModel for Backend<W> {
         &self.model
     }
 
+    fn address(&self) -> &str {
+        self.endpoint.as_str()
+    }
+
     fn window(&self) -> Option<u32> {
         self.window.get().copied()
     }
@@ -219,7 +224,7 @@ impl<W: Wire> ChatModel for Backend<W> {
     fn ask<'a>(
         &'a self,
         request: &'a ChatRequest,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> BoxFuture<'a, Result<ChatReply, ProviderError>> {
         Box::pin(self.complete(request, deadline))
     }

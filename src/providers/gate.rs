@@ -19,6 +19,7 @@ use tokio::time::{Duration, Instant, timeout_at};
 
 use self::law::{Call, End, Law, Look, Refused, Wait};
 use super::ProviderFault;
+use crate::deadline::Deadline;
 
 /// The gate. Its state is plain data, so a panic elsewhere while it was locked leaves nothing half done.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Gate {
     pub(super) async fn enter(
         &self,
         ticket: &mut Ticket,
-        deadline: Instant,
+        deadline: &Deadline,
         patience: u32,
     ) -> Result<Pass<'_>, TurnedAway> {
         let mut waiting: Option<Waiting<'_>> = None;
@@ -76,6 +77,8 @@ impl Gate {
             let wake_at = {
                 let mut state = self.lock();
                 let now = Instant::now();
+                // It may have moved while this one waited.
+                let deadline = Instant::from_std(deadline.at());
                 let ticket = *ticket.0.get_or_insert_with(|| {
                     state.tickets += 1;
                     state.tickets

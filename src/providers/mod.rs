@@ -46,6 +46,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
+use crate::deadline::Deadline;
+
 /// One question to a model: a fixed system text, the conversation so far, and the shape wanted back.
 #[derive(Debug, Clone)]
 pub struct ChatRequest {
@@ -194,6 +196,9 @@ pub trait ChatModel: Send + Sync {
     /// The model's name, as asked for.
     fn model(&self) -> &str;
 
+    /// The address that is asked, without any secret.
+    fn address(&self) -> &str;
+
     /// The model's window in tokens, prompt and answer together, where the backend has reported one.
     fn window(&self) -> Option<u32>;
 
@@ -206,6 +211,6 @@ pub trait ChatModel: Send + Sync {
     fn ask<'a>(
         &'a self,
         request: &'a ChatRequest,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> BoxFuture<'a, Result<ChatReply, ProviderError>>;
 }

@@ -38,7 +38,7 @@ pub(super) const KEY: &str = "key-swordfish-1";
 
 /// Asks [`question`].
 pub(super) async fn ask(model: &dyn ChatModel, within: Duration) -> Result<ChatReply, ProviderError> {
-    model.ask(&question(), Instant::now() + within).await
+    model.ask(&question(), (Instant::now() + within).into()).await
 }
 
 /// Gives its replies in turn, the last one for ever.
@@ -112,7 +112,7 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
     let code = file["code"].as_str().unwrap_or_default();
     let within = if expect.starts_with("retry after") { Duration::from_millis(900) } else { Duration::from_secs(20) };
     let question = sized(file);
-    let outcome = model.ask(&question, Instant::now() + within).await;
+    let outcome = model.ask(&question, (Instant::now() + within).into()).await;
     let bodies = sent(server).await;
 
     if adapts(file) {
@@ -120,7 +120,7 @@ async fn play(name: &str, file: &Value, server: &MockServer, model: &dyn ChatMod
         assert_eq!((reply.calls, bodies.len()), (2, 2), "{name}");
         assert_ne!(bodies[0], bodies[1], "{name}");
         assert_eq!(reply.downgraded.is_some(), expect.starts_with("downgrade"), "{name}");
-        model.ask(&question, Instant::now() + within).await.unwrap();
+        model.ask(&question, (Instant::now() + within).into()).await.unwrap();
         assert_eq!(sent(server).await[2], bodies[1], "{name}: not remembered");
         return;
     }

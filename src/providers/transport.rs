@@ -19,6 +19,7 @@ use super::gate::{Gate, Pass, Ticket, TurnedAway};
 use super::refusal::{Refusal, Reply, excerpt};
 use super::secret::{Redactor, Secret};
 use super::{ProviderError, ProviderFault, SetupError, window};
+use crate::deadline::Deadline;
 
 /// How long and how often a backend is tried.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +101,7 @@ impl Transport {
     }
 
     /// Everything that will be sent for one question, which has to end before `deadline`.
-    pub(super) fn effort(&self, deadline: Instant) -> Effort<'_> {
+    pub(super) fn effort(&self, deadline: Deadline) -> Effort<'_> {
         Effort {
             transport: self,
             deadline,
@@ -119,7 +120,7 @@ impl Transport {
         url: &Url,
         headers: &HeaderMap,
         body: Option<String>,
-        deadline: Instant,
+        deadline: Deadline,
         read: impl Fn(&Reply) -> Result<T, Refusal>,
     ) -> Result<T, ProviderError> {
         let request = match body {
@@ -131,7 +132,7 @@ impl Transport {
             None => self.client.get(url.clone()),
         };
         let closed = || Err(Refusal::without_reply(ProviderFault::Overloaded, Closed.to_string(), true));
-        let outcome = self.exchange(request.headers(headers.clone()), deadline).await.unwrap_or_else(closed);
+        let outcome = self.exchange(request.headers(headers.clone()), &deadline).await.unwrap_or_else(closed);
         outcome.and_then(|reply| read(&reply)).map_err(|refusal| {
             let mut effort = self.effort(deadline);
             effort.calls = 1;
@@ -140,7 +141,7 @@ impl Transport {
     }
 
     /// `None` when the gate closed before anything was sent.
-    async fn post(&self, post: &Post<'_>, deadline: Instant) -> Option<Result<Reply, Refusal>> {
+    async fn post(&self, post: &Post<'_>, deadline: &Deadline) -> Option<Result<Reply, Refusal>> {
         let request = self
             .client
             .post(post.url.clone())
@@ -151,9 +152,7 @@ impl Transport {
     }
 
     /// `None` when the gate closed before anything was sent.
-    async fn exchange(&self, request: RequestBuilder, deadline: Instant) -> Option<Result<Reply, Refusal>> {
-        let now = Instant::now();
-        let end = now.checked_add(self.policy.timeout).map_or(deadline, |end| end.min(deadline));
+    async fn exchange(&self, request: RequestBuilder, deadline: &Deadline) -> Option<Result<Reply, Refusal>> {
         let exchange = async {
             let mut response = request
                 .header(ACCEPT, HeaderValue::from_static("application/json"))
@@ -175,15 +174,18 @@ impl Transport {
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
             })
         };
-        match tokio::time::timeout_at(end.into(), exchange).await {
-            Ok(Ok(reply)) => Some(Ok(reply)),
-            Ok(Err(refusal)) => refusal.map(Err),
-            Err(_) if end == deadline => Some(Err(Refusal::without_reply(
+        tokio::select! {
+            biased;
+            outcome = exchange => match outcome {
+                Ok(reply) => Some(Ok(reply)),
+                Err(refusal) => refusal.map(Err),
+            },
+            () = deadline.reached() => Some(Err(Refusal::without_reply(
                 ProviderFault::Deadline,
                 "the request's deadline passed while the backend was at work".to_owned(),
                 false,
             ))),
-            Err(_) => {
+            () = tokio::time::sleep(self.policy.timeout) => {
                 let detail = format!("the backend gave no whole reply within {:?}", self.policy.timeout);
                 Some(Err(Refusal { uncounted: true, ..Refusal::without_reply(ProviderFault::Timeout, detail, true) }))
             }
@@ -260,7 +262,7 @@ fn chain(error: reqwest::Error) -> String {
 #[derive(Debug)]
 pub(super) struct Effort<'t> {
     transport: &'t Transport,
-    deadline: Instant,
+    deadline: Deadline,
     ticket: Ticket,
     failures: u32,
     /// The last failure without a named wait.
@@ -280,7 +282,7 @@ impl<'t> Effort<'t> {
     ) -> Result<T, ProviderError> {
         loop {
             let pass = self.enter().await?;
-            let Some(outcome) = self.transport.post(post, self.deadline).await else {
+            let Some(outcome) = self.transport.post(post, &self.deadline).await else {
                 pass.unsent();
                 continue;
             };
@@ -313,7 +315,7 @@ impl<'t> Effort<'t> {
     async fn enter(&mut self) -> Result<Pass<'t>, ProviderError> {
         let patience = self.transport.policy.attempts.saturating_sub(self.failures);
         let gate = &self.transport.gate;
-        let entry = gate.enter(&mut self.ticket, self.deadline.into(), patience).await;
+        let entry = gate.enter(&mut self.ticket, &self.deadline, patience).await;
         entry.map_err(|TurnedAway { fault, detail, retry_after }| self.error(fault, &detail, retry_after))
     }
 
@@ -329,7 +331,7 @@ impl<'t> Effort<'t> {
             pass.failed();
             return Err(self.give_up(refusal));
         }
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline.at().saturating_duration_since(Instant::now());
         let named = refusal.wait.filter(|_| refusal.again);
         let wait = if let Some(named) = named {
             let wait = named.max(self.floor);
@@ -433,13 +435,13 @@ mod tests {
         let url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
         let policy = CallPolicy { timeout: Duration::from_secs(5), attempts: 1 };
         let transport = Transport::new(policy, Vec::new()).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Deadline::from(Instant::now() + Duration::from_secs(60));
         let gate = &transport.gate;
-        let enter = async || gate.enter(&mut Ticket::default(), deadline.into(), 1).await.unwrap();
+        let enter = async || gate.enter(&mut Ticket::default(), &deadline, 1).await.unwrap();
         let (ours, other) = (enter().await, enter().await);
         other.refused(ProviderFault::RateLimited, String::new(), Some(Duration::from_secs(30)), true);
         let post = Post { url: &url, headers: &HeaderMap::new(), body: Bytes::from_static(b"{}") };
-        let (outcome, connection) = future::join(transport.post(&post, deadline), listener.accept()).await;
+        let (outcome, connection) = future::join(transport.post(&post, &deadline), listener.accept()).await;
         assert!(outcome.is_none());
         assert_eq!(connection.unwrap().0.read(&mut [0; 64]).await.unwrap(), 0, "closed without a byte");
         ours.unsent();

@@ -3,12 +3,15 @@
 //! A judge answers by claim *number*. It can neither add a claim nor leave one out: its answer is collected in a
 //! [`Ballot`], and only a ballot with exactly one verdict for every claim becomes [`Verdicts`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 
 use super::Units;
+use super::memory::Settings;
+use crate::deadline::Deadline;
 
 /// What a judge is asked.
 #[derive(Debug, Clone)]
@@ -98,6 +101,12 @@ impl Agreement {
     pub fn of(agreeing: u8, votes: u8) -> Self {
         let votes = votes.max(1);
         Self { agreeing: agreeing.min(votes), votes }
+    }
+
+    /// How many agree, and of how many.
+    #[must_use]
+    pub fn counts(self) -> (u8, u8) {
+        (self.agreeing, self.votes)
     }
 
     /// The share of the votes that agree, from 0 to 1.
@@ -294,7 +303,7 @@ pub enum Warning {
     /// The backend refused the strict answer schema and was asked with a weaker one.
     StructuredOutputDowngraded {
         /// What was used in its place, in words.
-        used: &'static str,
+        used: Cow<'static, str>,
     },
     /// The reference is one claim, so the score can only be 0 or 1.
     SingleClaim,
@@ -389,12 +398,16 @@ pub trait Judge: Send + Sync {
     /// Why not.
     fn look_up(&self, deadline: Instant) -> BoxFuture<'_, Result<(), JudgeError>>;
 
+    /// What its verdicts depend on beside [`Self::info`], so that they can be remembered; `None` for a judge whose verdicts
+    /// cost nothing, which are not.
+    fn settings(&self) -> Option<&Settings>;
+
     /// Decides on every claim of `question` before `deadline`, by the majority of `votes`.
     fn judge(
         &self,
         question: Arc<Question>,
         votes: Votes,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> BoxFuture<'_, Result<Judgement, JudgeError>>;
 }
 
@@ -405,6 +418,9 @@ pub trait Splitter: Send + Sync {
     /// Who this is.
     fn info(&self) -> &SplitterInfo;
 
+    /// What its claims depend on beside [`Self::info`], so that they can be remembered.
+    fn settings(&self) -> &Settings;
+
     /// Cuts every one of `sentences` before `deadline`.
-    fn split(&self, sentences: Arc<Units<String>>, deadline: Instant) -> BoxFuture<'_, Result<Cut, JudgeError>>;
+    fn split(&self, sentences: Arc<Units<String>>, deadline: Deadline) -> BoxFuture<'_, Result<Cut, JudgeError>>;
 }

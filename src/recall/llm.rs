@@ -10,9 +10,11 @@ use std::time::Instant;
 
 use super::evidence::{Evidence, Haystack};
 use super::judge::{
-    Ballot, Cut, Decision, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Splitter, SplitterInfo,
-    Usage, Verdict, Votes, Warning,
+    Ballot, Cut, Decision, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, SplitterInfo, Usage, Verdict, Votes,
+    Warning,
 };
+use super::memory::Reuse;
+use super::panel::{Panel, Told};
 use super::{Recall, RecallAt, Stop, Stopped, Unit, Units, claims, rank};
 
 /// The ground truth of one sample, as claims.
@@ -75,9 +77,21 @@ pub enum EvidenceRule {
     Require,
 }
 
+/// How a reference is cut into claims.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Sentence by sentence, by rules.
+    #[default]
+    Sentence,
+    /// Each sentence further, by a model.
+    Atomic,
+}
+
 /// How to score.
 #[derive(Debug, Clone, Default)]
 pub struct LlmOptions {
+    /// How the reference is cut.
+    pub split: Split,
     /// How often it is judged.
     pub votes: Votes,
     /// What an attributed claim without matching evidence is worth.
@@ -147,6 +161,8 @@ pub struct LlmRecall {
     pub windows: usize,
     /// What it cost.
     pub usage: Usage,
+    /// Was all of it remembered?
+    pub cached: bool,
     /// What the reader of the score should know.
     pub warnings: Vec<Warning>,
 }
@@ -156,14 +172,15 @@ pub struct LlmRecall {
 pub struct Judged {
     question: Arc<Question>,
     judgement: Judgement,
+    cached: bool,
     judge: JudgeInfo,
     splitter: Option<SplitterInfo>,
 }
 
 /// Has one sample judged. What remains is [`Judged::check`], which needs no judge and no waiting.
 ///
-/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody. With a `splitter` the
-/// sentences of the reference are cut further, but for claims that the caller gave.
+/// Nothing retrieved (no context, or only blank ones) is recall 0.0 without asking anybody. Claims that the caller gave are
+/// cut no further. What depends on the options for the check that follows is not remembered: they may change.
 ///
 /// # Errors
 ///
@@ -171,40 +188,60 @@ pub struct Judged {
 pub async fn judge(
     sample: LlmSample,
     options: &LlmOptions,
-    judge: &dyn Judge,
-    splitter: Option<&dyn Splitter>,
+    panel: &Panel,
+    reuse: Reuse,
     deadline: Instant,
 ) -> Result<Judged, JudgeError> {
     let LlmSample { user_input, reference, retrieved_contexts: contexts } = sample;
+    let judge = panel.judge().info().clone();
     if contexts.iter().all(|context| context.trim().is_empty()) {
         let Reference { claims, splitter } = reference;
         let question = Arc::new(Question { user_input, contexts, claims });
         let judgement = nothing_retrieved(&question)?;
-        return Ok(Judged { question, judgement, judge: judge.info().clone(), splitter });
+        return Ok(Judged { question, judgement, cached: false, judge, splitter });
     }
-    let (Reference { claims, splitter }, usage, mut warnings) = cut(reference, splitter, deadline).await?;
+    let cut = match options.split {
+        Split::Atomic if reference.splitter.is_some() => cut(reference.claims, panel, reuse, deadline).await?,
+        Split::Atomic | Split::Sentence => CutReference::as_it_is(reference),
+    };
+    let CutReference { reference: Reference { claims, splitter }, cached: cut_cached, usage, mut warnings } = cut;
     let question = Arc::new(Question { user_input, contexts, claims });
-    let judged = judge.judge(Arc::clone(&question), options.votes, deadline).await;
-    let mut judgement = judged.map_err(|error| error.having_spent(usage))?;
+    let decided = panel.decide(&question, options.votes, reuse, deadline).await;
+    let Told { answer: mut judgement, cached } = decided.map_err(|error| error.having_spent(usage))?;
     judgement.usage = judgement.usage.plus(usage);
     judgement.warnings.retain(|warning| !warnings.contains(warning));
     warnings.append(&mut judgement.warnings);
     judgement.warnings = warnings;
-    Ok(Judged { question, judgement, judge: judge.info().clone(), splitter })
+    Ok(Judged { question, judgement, cached: cached && cut_cached, judge, splitter })
 }
 
-/// Has the sentences of a reference cut further, at a cost. Depends on the sentences and on who the splitter is alone.
-async fn cut(
+/// A reference in the claims that are put to the judge.
+struct CutReference {
     reference: Reference,
-    splitter: Option<&dyn Splitter>,
+    /// Was nobody asked for it?
+    cached: bool,
+    usage: Usage,
+    warnings: Vec<Warning>,
+}
+
+impl CutReference {
+    fn as_it_is(reference: Reference) -> Self {
+        Self { reference, cached: true, usage: Usage::NOTHING, warnings: Vec::new() }
+    }
+}
+
+/// Has the sentences of a reference cut further.
+async fn cut(
+    sentences: Units<String>,
+    panel: &Panel,
+    reuse: Reuse,
     deadline: Instant,
-) -> Result<(Reference, Usage, Vec<Warning>), JudgeError> {
-    // Claims that nothing cut are the caller's own.
-    let (Some(splitter), true) = (splitter, reference.splitter.is_some()) else {
-        return Ok((reference, Usage::NOTHING, Vec::new()));
-    };
-    let Cut { claims, usage, warnings } = splitter.split(Arc::new(reference.claims), deadline).await?;
-    Ok((Reference { claims, splitter: Some(splitter.info().clone()) }, usage, warnings))
+) -> Result<CutReference, JudgeError> {
+    let splitter = panel.splitter().ok_or_else(|| JudgeError::internal("there is nobody to cut the reference"))?;
+    let Told { answer, cached } = panel.cut(splitter, &Arc::new(sentences), reuse, deadline).await?;
+    let Cut { claims, usage, warnings } = answer;
+    let reference = Reference { claims, splitter: Some(splitter.info().clone()) };
+    Ok(CutReference { reference, cached, usage, warnings })
 }
 
 impl Judged {
@@ -230,7 +267,7 @@ impl Judged {
     /// When `stop` was raised, or when the judge broke its contract and gave another number of verdicts than there are
     /// claims.
     pub fn check(self, options: &LlmOptions, stop: &Stop) -> Result<LlmRecall, JudgeError> {
-        let Self { question, judgement, judge, splitter } = self;
+        let Self { question, judgement, cached, judge, splitter } = self;
         let mut warnings = judgement.warnings;
         let decisions = judgement.verdicts.into_units();
         if decisions.len() != question.claims.len() {
@@ -263,6 +300,7 @@ impl Judged {
             splitter,
             windows: judgement.windows,
             usage: judgement.usage,
+            cached,
             warnings,
         })
     }

@@ -5,14 +5,16 @@
 //! disagrees with the verdicts beside it.
 //!
 //! This room knows no HTTP, no client, no clock and no environment. What it needs from outside stands in
-//! [`judge`] as a port.
+//! [`judge`] and [`memory`] as ports; [`panel`] brings the two together.
 
 pub mod claims;
 pub mod evidence;
 pub mod id;
 pub mod judge;
 pub mod llm;
+pub mod memory;
 pub mod nonllm;
+pub mod panel;
 pub mod similarity;
 pub mod summary;
 

@@ -249,7 +249,7 @@ async fn the_cut_takes_a_place_like_any_call() {
     let backend = backend(|_| cuts(&[FIRST, SECOND])).await;
     let service = Service::asking(&backend.url(), &["--judge-concurrency", "1", "--queue", "3"]);
     let body = sample();
-    let answers = tokio::join!(service.post("/recall/llm", &body), service.post("/recall/llm", &body));
+    let answers = tokio::join!(service.post("/recall/llm", &body), service.post_anew("/recall/llm", &body));
     assert_eq!((&answers.0.ok()["score"], &answers.1.ok()["score"]), (&json!(0.5), &json!(0.5)));
     assert_eq!(backend.calls().await, 4);
 }

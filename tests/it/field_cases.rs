@@ -49,7 +49,7 @@ fn right(case: &str) -> Right {
         "P105" => Problem(422, "invalid_input", "/reference_context_ids/0", 0),
         "P99" | "P100" => Elsewhere, // llm.rs: it is about time, not about an answer
         "P59" => Elsewhere,          // below: two requests
-        "P57" => Elsewhere,          // there is no memory of verdicts yet
+        "P57" => Elsewhere,          // remembering.rs: three services and one memory
         "P03" | "P95" => Elsewhere,  // batch.rs
         _ => panic!("{case} has no right outcome here"),
     }

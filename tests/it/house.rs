@@ -6,20 +6,23 @@ use crate::support::project;
 
 /// Rooms and root files with what each may import of ours. `crate::recall` beside a room that is not listed for it fails.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("recall", &[]),
-    ("providers", &[]),
-    ("slots.rs", &[]),
+    ("recall", &["deadline", "flights"]),
+    ("providers", &["deadline"]),
+    ("memory", &["recall"]),
+    ("deadline.rs", &[]),
+    ("flights.rs", &["deadline"]),
+    ("slots.rs", &["deadline"]),
     ("spool.rs", &[]),
     ("compute.rs", &["recall", "slots"]),
     // A setting may be a secret, and a misspelt one is compared with the known ones.
-    ("config.rs", &["providers", "recall"]),
-    ("config", &["providers"]),
-    ("standing.rs", &["recall"]),
+    ("config.rs", &["providers", "recall", "memory"]),
+    ("config", &["providers", "memory"]),
+    ("standing.rs", &["recall", "deadline"]),
     ("score.rs", &["app", "config", "http"]),
     ("telemetry.rs", &["config"]),
-    ("judge", &["recall", "providers", "slots", "compute"]),
+    ("judge", &["recall", "providers", "slots", "compute", "deadline"]),
     ("http", &["recall", "compute", "app", "spool"]),
-    ("app.rs", &["config", "http", "judge", "providers", "recall", "slots", "standing", "compute"]),
+    ("app.rs", &["config", "http", "judge", "memory", "providers", "recall", "slots", "standing", "compute"]),
     ("main.rs", &[]),
     ("lib.rs", &[]),
 ];

@@ -339,11 +339,11 @@ async fn a_slow_judge_fills_its_slots_and_its_queue_and_nothing_else() {
     let client = reqwest::Client::new();
     let url = service.url.clone();
     let requests: Vec<_> = (0..100)
-        .map(|_| {
+        .map(|number| {
             let send = client
                 .post(format!("{url}/recall/llm"))
                 .header("content-type", "application/json")
-                .body(eiffel().to_string())
+                .body(with(eiffel(), json!({ "user_input": number.to_string() })).to_string())
                 .send();
             tokio::spawn(async move {
                 let response = send.await.unwrap();

@@ -65,7 +65,7 @@ async fn the_window_that_is_asked_for_grows_with_the_prompt_and_is_kept() {
     let backend = Backend::replying(vec![ResponseTemplate::new(200).set_body_json(reply)]).await;
     let service = Service::asking_provider("ollama", &backend.url(), &[]);
     for words in [30, 4000, 30] {
-        let answer = service.post("/recall/llm", &sample(words)).await.ok();
+        let answer = service.post_anew("/recall/llm", &sample(words)).await.ok();
         assert_eq!(answer["usage"]["input_tokens"], Value::Null, "what was not counted is not 0");
     }
     let sizes: Vec<_> = backend.bodies().await.iter().map(|body| body["options"]["num_ctx"].clone()).collect();

@@ -43,6 +43,47 @@ async fn info_holds_no_secret() {
     assert!(!answer.text().contains(crate::support::KEY));
 }
 
+/// A second service would overwrite the first one's memory: it does not start.
+#[tokio::test]
+async fn a_memory_in_use_is_said_plainly() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = format!("file:{}", folder.path().join("memory").display());
+    let first = Process::start(&["--cache", &memory], &[]);
+    let second = run(&["--cache", &memory, "--port", "0"], &[]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("is in use by another process") && said.contains("redis://"), "{said}");
+    first.signal("TERM");
+    assert_eq!(first.end(Duration::from_secs(10)).0, Some(0));
+    let third = Process::start(&["--cache", &memory], &[]);
+    third.signal("TERM");
+    assert_eq!(third.end(Duration::from_secs(10)).0, Some(0));
+}
+
+#[tokio::test]
+async fn the_log_tells_of_a_memory_that_fails_and_not_its_password() {
+    let backend = Backend::saying(&verdicts(&[true])).await;
+    let variables = [
+        ("OPENAI_BASE_URL", backend.url()),
+        ("RECALL_CACHE", "redis://user:swordfish-99@127.0.0.1:1/0".to_owned()),
+        ("RUST_LOG", "trace,h2=info,hyper=info,hyper_util=info".to_owned()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let service = Process::start(&["--judge", "openai/m"], &variables);
+    for _ in 0..3 {
+        assert_eq!(post(&service.url, "/recall/llm", sample().to_string()).await.status(), 200);
+    }
+    service.signal("TERM");
+    let (code, log) = service.end(Duration::from_secs(10));
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("swordfish") && !log.contains(SECRET_TEXT), "{log}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let warnings: Vec<_> = lines.iter().filter(|line| line["level"] == "WARN").collect();
+    assert_eq!(warnings.len(), 1, "{log}");
+    assert!(warnings[0]["message"].as_str().unwrap().starts_with("the shared memory cannot be reached"), "{log}");
+    assert!(lines.iter().any(|line| line["memory"] == "redis"), "{log}");
+}
+
 #[tokio::test]
 async fn the_log_tells_what_happened_and_nothing_of_what_was_sent() {
     let backend = Backend::replying(vec![said(&verdicts(&[true])), said(SECRET_TEXT)]).await;
@@ -54,7 +95,9 @@ async fn the_log_tells_what_happened_and_nothing_of_what_was_sent() {
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
     let service = Process::start(&["--judge", "openai/m", "--judge-repairs", "0"], &variables);
     assert_eq!(post(&service.url, "/recall/llm", sample().to_string()).await.status(), 200);
-    assert_eq!(post(&service.url, "/recall/llm", sample().to_string()).await.status(), 502);
+    let mut other = sample();
+    other["user_input"] = json!(format!("{SECRET_TEXT}?"));
+    assert_eq!(post(&service.url, "/recall/llm", other.to_string()).await.status(), 502);
     post(&service.url, "/recall/llm", format!("{{\"{SECRET_TEXT}\": 1}}")).await;
     post(&service.url, &format!("/{SECRET_TEXT}?key={SECRET_TEXT}"), String::new()).await;
     service.signal("TERM");

@@ -148,6 +148,58 @@ fn a_key_or_address_that_cannot_be_used_stops_the_start() {
 }
 
 #[test]
+fn where_verdicts_are_remembered_is_checked_and_a_password_never_shown() {
+    for good in
+        ["", "off", "memory", "file:/tmp/m", "redis://h", "redis://:swordfish@h:6380/2", "rediss://u:swordfish@h"]
+    {
+        assert!(run(&["openapi"], &[("RECALL_CACHE", good)]).status.success(), "{good}");
+    }
+    for bad in [
+        "file",
+        "file:",
+        "file: ",
+        "/tmp/m",
+        "redis",
+        "redis:",
+        "redis://",
+        "redis://:swordfish@h:x",
+        "redis://h/swordfish",
+        "http://:swordfish@h",
+        "Memory",
+        "redis://:swordfish@h:99999",
+        "redis://:swordfish\u{e9}@h",
+    ] {
+        let said = refused(&["openapi"], &[("RECALL_CACHE", bad)]);
+        assert!(said.contains("--cache (RECALL_CACHE): ") && !said.contains("swordfish"), "{bad}: {said}");
+    }
+    let said = refused(&["--cache-size", "10", "--cache-ttl", "0s"], &[]);
+    assert!(
+        said.contains("--cache-size (RECALL_CACHE_SIZE)") && said.contains("--cache-ttl (RECALL_CACHE_TTL)"),
+        "{said}"
+    );
+    assert!(run(&["openapi", "--cache-ttl", "30d", "--cache-size", "1GiB"], &[]).status.success());
+    let help = run(&["--help"], &[("RECALL_CACHE", "redis://:swordfish@h")]);
+    assert!(!String::from_utf8(help.stdout).unwrap().contains("swordfish"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    let file = ("RECALL_CACHE_FILE", path.to_str().unwrap());
+    std::fs::write(&path, "redis://:swordfish@h\n").unwrap();
+    assert!(run(&["openapi"], &[file]).status.success());
+    for (arguments, variables) in
+        [(&["openapi"][..], vec![file, ("RECALL_CACHE", "off")]), (&["--cache", "off"], vec![file])]
+    {
+        let said = refused(arguments, &variables);
+        assert!(said.contains("RECALL_CACHE_FILE: give one of them"), "{said}");
+    }
+    std::fs::write(&path, "redis://:swordfish@h:x").unwrap();
+    let said = refused(&["openapi"], &[file]);
+    assert!(said.contains("names no Redis: Redis URL did not parse") && !said.contains("swordfish"), "{said}");
+    let said = refused(&["openapi"], &[("RECALL_CACHE_FILE", "/nowhere")]);
+    assert!(said.contains("the file /nowhere cannot be read"), "{said}");
+}
+
+#[test]
 fn a_misspelt_flag_is_refused_with_advice() {
     let output = run(&["--judge-time", "1s"], &[]);
     assert_eq!(output.status.code(), Some(2));

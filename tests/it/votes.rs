@@ -174,7 +174,7 @@ async fn votes_keep_to_the_places_there_are() {
         let (one, two, three) = tokio::join!(
             service.post("/recall/llm", &body),
             service.post("/recall/llm", &other),
-            service.post("/recall/llm", &body)
+            service.post_anew("/recall/llm", &body)
         );
         for answer in [one, two, three] {
             assert_eq!(answer.ok()["score"], 0.5);

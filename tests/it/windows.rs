@@ -174,7 +174,7 @@ async fn a_window_that_a_refusal_tells_is_learnt() {
     assert_eq!(answer["usage"]["input_tokens"], 50 * (calls - 1));
 
     // Known from then on: nothing is refused again.
-    service.post("/recall/llm", &sample(&spread())).await.ok();
+    service.post_anew("/recall/llm", &sample(&spread())).await.ok();
     assert_eq!(backend.calls().await, calls + usize::try_from(windows).unwrap() + 1);
 }
 

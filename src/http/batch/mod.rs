@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::request_id::RequestId;
 
 use self::input::Source;
-use self::run::Run;
+use self::run::{Manner, Run};
 use super::App;
 use super::body::{self, Form};
 use super::extract::Envelope;
@@ -29,6 +29,7 @@ pub use self::output::{BatchAnswer, BatchItem, BatchSummary, FailedItem, ScoredI
 pub(super) async fn batch<M: Measure>(app: App, request: Request) -> Result<Response, Problem> {
     let form = Form::of(request.headers())?;
     let wanted = wanted(request.headers()).unwrap_or(form);
+    let reuse = body::reuse(request.headers());
     let request_id = request_id(&request);
     let (source, envelope) = match form {
         Form::Json => {
@@ -42,7 +43,7 @@ pub(super) async fn batch<M: Measure>(app: App, request: Request) -> Result<Resp
     let Envelope { options, ordered } = envelope;
     // A JSON answer is one list in input order; lines leave as they are done unless order is asked for.
     let ordered = ordered || wanted == Form::Json;
-    let results = Run::start::<M>(app, source, options, request_id, ordered);
+    let results = Run::start::<M>(app, source, Manner { options, reuse }, request_id, ordered);
     let kind = match wanted {
         Form::Json => "application/json",
         Form::Lines => "application/x-ndjson",

@@ -103,7 +103,7 @@ pub struct BatchSummary {
     pub max: Option<f64>,
     /// Failed samples by code.
     pub failures: BTreeMap<&'static str, u64>,
-    /// What the whole batch cost.
+    /// What the whole batch cost, failed samples included.
     pub usage: UsageBody,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
@@ -126,6 +126,7 @@ impl Count {
             Outcome::Failed(problem) => {
                 self.tally.fail();
                 *self.failures.entry(problem.code.name()).or_default() += 1;
+                self.usage = self.usage.plus(problem.usage.as_deref().copied().unwrap_or(Usage::NOTHING));
             }
         }
     }

@@ -14,10 +14,11 @@ use tracing::Instrument as _;
 use super::super::App;
 use super::super::body::LineError;
 use super::super::extract::sample_id;
-use super::super::measure::{Measure, Scored};
+use super::super::measure::{Measure, Scored, Terms};
 use super::super::problem::{Code, Problem};
 use super::input::{Entry, Source};
 use super::output::Item;
+use crate::recall::memory::Reuse;
 
 /// A batch at work. Dropping it ends the work at once, calls to a judge included.
 pub(super) struct Run {
@@ -39,9 +40,17 @@ pub(super) struct Done {
 /// others when results leave in order.
 const AHEAD: usize = 8;
 
+/// What holds for every sample of a batch.
+pub(super) struct Manner<T> {
+    /// Options, where a sample has none of its own.
+    pub(super) options: T,
+    /// Whether it may be answered from memory.
+    pub(super) reuse: Reuse,
+}
+
 struct Work<M: Measure> {
     app: App,
-    options: M::Options,
+    manner: Manner<M::Options>,
     source: Mutex<Source>,
     room: Arc<Semaphore>,
     done: mpsc::Sender<Done>,
@@ -51,14 +60,14 @@ impl Run {
     pub(super) fn start<M: Measure>(
         app: App,
         source: Source,
-        options: M::Options,
+        manner: Manner<M::Options>,
         request_id: String,
         ordered: bool,
     ) -> Self {
         let at_once = M::at_once(&app).max(1);
         let (sender, done) = mpsc::channel(at_once);
         let room = Arc::new(Semaphore::new(at_once.saturating_mul(AHEAD)));
-        let work = Arc::new(Work::<M> { app, options, source: Mutex::new(source), room, done: sender });
+        let work = Arc::new(Work::<M> { app, manner, source: Mutex::new(source), room, done: sender });
         let mut workers = JoinSet::new();
         for _ in 0..at_once {
             workers.spawn(Arc::clone(&work).all().in_current_span());
@@ -92,7 +101,8 @@ impl<M: Measure> Work<M> {
     async fn score(&self, sample: &Bytes) -> Result<Scored, Problem> {
         loop {
             let deadline = Instant::now() + self.app.limits().request_timeout;
-            let scoring = M::score(&self.app, sample.clone(), &self.options, deadline);
+            let terms = Terms { deadline, reuse: self.manner.reuse };
+            let scoring = M::score(&self.app, sample.clone(), &self.manner.options, terms);
             // A panic costs one sample; the hook has logged where it happened.
             let outcome = AssertUnwindSafe(scoring).catch_unwind().await;
             match outcome.unwrap_or_else(|_| Err(Problem::internal())) {

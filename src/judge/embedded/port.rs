@@ -6,8 +6,10 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 
 use crate::compute::{Compute, Uncomputed};
+use crate::deadline::Deadline;
 use crate::recall::Stopped;
 use crate::recall::judge::{Ballot, Judge, JudgeError, JudgeFault, JudgeInfo, Judgement, Question, Usage, Votes};
+use crate::recall::memory::Settings;
 
 /// The judge that needs no model, no network and no key.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ impl Judge for EmbeddedJudge {
         &self.info
     }
 
+    fn settings(&self) -> Option<&Settings> {
+        None
+    }
+
     fn look_up(&self, _: Instant) -> BoxFuture<'_, Result<(), JudgeError>> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -45,11 +51,11 @@ impl Judge for EmbeddedJudge {
         &self,
         question: Arc<Question>,
         _: Votes,
-        deadline: Instant,
+        deadline: Deadline,
     ) -> BoxFuture<'_, Result<Judgement, JudgeError>> {
         Box::pin(async move {
             let mut ballot = Ballot::of(&question);
-            let decided = self.compute.run(deadline, move |stop| super::decide(&question, stop)).await;
+            let decided = self.compute.run(deadline.at(), move |stop| super::decide(&question, stop)).await;
             for (verdict, number) in decided.map_err(not_run)?.map_err(stopped)?.into_iter().zip(1..) {
                 ballot.cast(number, verdict);
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::join_all;
 
 use super::*;
+use crate::deadline::Deadline;
 
 const FAULT: ProviderFault = ProviderFault::RateLimited;
 
@@ -12,12 +13,12 @@ fn secs(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-fn later(seconds: f64) -> Instant {
-    Instant::now() + secs(seconds)
+fn later(seconds: f64) -> Deadline {
+    (Instant::now() + secs(seconds)).into_std().into()
 }
 
 async fn enter(gate: &Gate) -> Pass<'_> {
-    gate.enter(&mut Ticket::default(), later(3600.0), u32::MAX).await.unwrap()
+    gate.enter(&mut Ticket::default(), &later(3600.0), u32::MAX).await.unwrap()
 }
 
 /// As the backend's refusal with this wait, named by it.
@@ -80,14 +81,15 @@ async fn a_wait_beyond_the_deadline_is_told_at_once_to_newcomers_and_to_those_in
     let mut all = passes(&gate, 2).await;
     refuse(all.pop().unwrap(), 5.0);
     let start = Instant::now();
-    let hasty = gate.enter(&mut Ticket::default(), later(1.0), 9).await.unwrap_err();
+    let hasty = gate.enter(&mut Ticket::default(), &later(1.0), 9).await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(hasty.fault, FAULT);
     assert!(hasty.retry_after.unwrap() >= secs(5.0));
     assert!(hasty.detail.ends_with("slow down"), "{}", hasty.detail);
 
     let mut ticket = Ticket::default();
-    let mut in_line = std::pin::pin!(gate.enter(&mut ticket, later(10.0), 9));
+    let deadline = later(10.0);
+    let mut in_line = std::pin::pin!(gate.enter(&mut ticket, &deadline, 9));
     assert!(at_once(&mut in_line).await.is_none());
     refuse(all.pop().unwrap(), 60.0);
     let away = at_once(&mut in_line).await.unwrap().unwrap_err();
@@ -100,11 +102,11 @@ async fn a_deadline_that_passes_in_line_tells_what_the_line_is_for() {
     let mut all = passes(&gate, 2).await;
     refuse_for_now(all.pop().unwrap());
     let start = Instant::now();
-    let late = gate.enter(&mut Ticket::default(), later(3.0), 9).await.unwrap_err();
+    let late = gate.enter(&mut Ticket::default(), &later(3.0), 9).await.unwrap_err();
     assert_eq!((late.fault, late.retry_after), (ProviderFault::Overloaded, None));
     assert!(start.elapsed() >= secs(3.0));
     assert!(gate.lock().line.is_empty());
-    let never = gate.enter(&mut Ticket::default(), Instant::now(), 9).await.unwrap_err();
+    let never = gate.enter(&mut Ticket::default(), &later(0.0), 9).await.unwrap_err();
     assert_eq!(never.fault, ProviderFault::Deadline);
 }
 
@@ -173,10 +175,10 @@ async fn places_grow_by_one_a_second_while_all_are_used() {
 async fn the_line_is_served_in_order_and_a_retry_stands_before_the_younger() {
     let gate = Gate::new();
     let mut oldest = Ticket::default();
-    let first = gate.enter(&mut oldest, later(3600.0), 9).await.unwrap();
+    let first = gate.enter(&mut oldest, &later(3600.0), 9).await.unwrap();
     let served = Mutex::new(Vec::new());
     let visit = async |name: usize, ticket: &mut Ticket| {
-        let pass = gate.enter(ticket, later(3600.0), 9).await.unwrap();
+        let pass = gate.enter(ticket, &later(3600.0), 9).await.unwrap();
         served.lock().unwrap().push((name, Instant::now()));
         tokio::time::sleep(secs(0.01)).await;
         pass.done();
@@ -257,16 +259,16 @@ async fn whoever_sees_enough_probes_lost_is_turned_away_unless_the_backend_named
         let gate = Gate::new();
         let refuse = |pass: Pass<'_>| pass.refused(FAULT, "no".to_owned(), Some(secs(1.0)), is_named);
         let mut oldest = Ticket::default();
-        refuse(gate.enter(&mut oldest, later(3600.0), 9).await.unwrap());
+        refuse(gate.enter(&mut oldest, &later(3600.0), 9).await.unwrap());
         let unlucky = async {
             for _ in 0..4 {
-                refuse(gate.enter(&mut oldest, later(3600.0), 9).await.unwrap());
+                refuse(gate.enter(&mut oldest, &later(3600.0), 9).await.unwrap());
             }
-            gate.enter(&mut oldest, later(3600.0), 9).await.unwrap().done();
+            gate.enter(&mut oldest, &later(3600.0), 9).await.unwrap().done();
         };
         let witness = async {
             tokio::time::sleep(secs(0.1)).await;
-            gate.enter(&mut Ticket::default(), later(3600.0), 3).await.map(Pass::done)
+            gate.enter(&mut Ticket::default(), &later(3600.0), 3).await.map(Pass::done)
         };
         let ((), seen) = futures_util::future::join(unlucky, witness).await;
         assert_eq!(seen.is_ok(), is_named);
@@ -336,7 +338,7 @@ async fn no_wake_up_is_lost_whatever_happens() {
                 let visit = async {
                     let mut ticket = Ticket::default();
                     for attempt in 0.. {
-                        let Ok(pass) = gate.enter(&mut ticket, later(3000.0), 9).await else {
+                        let Ok(pass) = gate.enter(&mut ticket, &later(3000.0), 9).await else {
                             return;
                         };
                         tokio::time::sleep(takes).await;
@@ -378,7 +380,7 @@ async fn against_a_rate(calls: usize, allowance: usize, takes: Duration) -> (usi
         let _place = places.acquire().await.unwrap();
         let mut ticket = Ticket::default();
         loop {
-            let pass = gate.enter(&mut ticket, later(3600.0), 9).await.unwrap();
+            let pass = gate.enter(&mut ticket, &later(3600.0), 9).await.unwrap();
             let now = Instant::now();
             let is_taken = {
                 let mut taken = taken.lock().unwrap();
@@ -425,7 +427,7 @@ async fn against_places(calls: usize, allowance: usize) -> (usize, usize, Durati
         let _slot = slots.acquire().await.unwrap();
         let mut ticket = Ticket::default();
         for refusals in 0.. {
-            let pass = gate.enter(&mut ticket, later(3600.0), 9).await.unwrap();
+            let pass = gate.enter(&mut ticket, &later(3600.0), 9).await.unwrap();
             let is_taken = at_work.fetch_add(1, Ordering::Relaxed) < allowance;
             tokio::time::sleep(secs(if is_taken { 0.05 } else { 0.001 })).await;
             at_work.fetch_sub(1, Ordering::Relaxed);

@@ -107,7 +107,7 @@ async fn the_window_grows_with_the_prompt_and_stays() {
     let server = backend(vec![whole]).await;
     let model = model_at(&server.uri());
     for words in [10, 9000, 10] {
-        model.ask(&long(words), Instant::now() + WITHIN).await.unwrap();
+        model.ask(&long(words), (Instant::now() + WITHIN).into()).await.unwrap();
     }
     let sizes: Vec<Value> = sent(&server).await.iter().map(|body| body["options"]["num_ctx"].clone()).collect();
     assert_eq!(sizes, [8192, 32768, 32768]);
@@ -122,7 +122,7 @@ async fn a_prompt_over_the_window_is_refused_before_it_is_sent() {
     told.look_up(Instant::now() + WITHIN).await.unwrap();
     assert_eq!(told.window(), Some(8192));
     for (model, words, window) in [(&told, 9000, 8192), (&windowed(&server.uri(), Some(4096)), 4090, 4096)] {
-        let error = model.ask(&long(words), Instant::now() + WITHIN).await.unwrap_err();
+        let error = model.ask(&long(words), (Instant::now() + WITHIN).into()).await.unwrap_err();
         assert_eq!((error.fault, error.calls, error.window), (Fault::ContextLength, 0, Some(window)), "{error}");
         let numbers = [format!("at least {} tokens", words + 3), format!("window of {window},")];
         assert!(numbers.iter().all(|number| error.detail.contains(number)), "{error}");
@@ -139,7 +139,7 @@ async fn a_prompt_that_was_cut_in_silence_is_no_answer() {
     let cut = said("{\"ok\":1}", &json!({"prompt_eval_count": 2050, "eval_count": 20}));
     let server = backend(vec![cut, good()]).await;
     let model = model_at(&server.uri());
-    let error = model.ask(&long(7900), Instant::now() + WITHIN).await.unwrap_err();
+    let error = model.ask(&long(7900), (Instant::now() + WITHIN).into()).await.unwrap_err();
     assert_eq!((error.fault, error.calls, error.retry_after), (Fault::PromptTruncated, 1, None));
     assert!(error.detail.contains("it read 2050 tokens of a prompt of at least 7903"), "{error}");
 }

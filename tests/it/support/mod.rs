@@ -4,6 +4,7 @@ pub mod backend;
 pub mod help;
 pub mod peer;
 pub mod process;
+pub mod redis;
 
 use std::path::PathBuf;
 
@@ -80,6 +81,19 @@ impl Service {
         let request =
             Request::builder().method(Method::POST).uri(path).header(header::CONTENT_TYPE, "application/json");
         self.send(request.body(body.into()).unwrap()).await
+    }
+
+    /// Posts a sample that is asked anew, whatever was remembered of it.
+    pub async fn post_anew(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, "no-store", body).await
+    }
+
+    /// Posts JSON with a `Cache-Control`.
+    pub async fn post_with(&self, path: &str, cache_control: &str, body: &Value) -> Answer {
+        let request = Request::builder().method(Method::POST).uri(path);
+        let request =
+            request.header(header::CONTENT_TYPE, "application/json").header(header::CACHE_CONTROL, cache_control);
+        self.send(request.body(body.to_string().into()).unwrap()).await
     }
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
