@@ -103,6 +103,13 @@ pub async fn score(app: App, task: &Score) -> Result<Verdict, String> {
     let mut answer = in_process::batch(app, route.path(), &query, is_lines(file), body).await?;
 
     let unwritable = |error: io::Error| format!("the results cannot be written: {error}");
+    // Before the target is emptied.
+    if let Some(target) = output
+        && let (Ok(target), Ok(source)) = (target.canonicalize(), file.canonicalize())
+        && target == source
+    {
+        return Err(format!("{} cannot be both the samples and the results", file.display()));
+    }
     let mut results = sink(output.as_deref()).map_err(unwritable)?;
     let mut pending = Vec::new();
     let mut last = Vec::new();

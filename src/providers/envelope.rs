@@ -13,7 +13,9 @@ pub(super) fn json(body: &str) -> Option<Value> {
     if body.starts_with(['{', '[', '"']) {
         return value(body);
     }
-    event_data(body).find_map(value)
+    // Of several events none is the answer: a second one makes the first doubtful, and may be an error.
+    let mut events = event_data(body);
+    events.next().filter(|_| events.next().is_none()).and_then(value)
 }
 
 /// Is `body` the beginning of a JSON object? A reply without a length ends where the connection does, whole or not.
@@ -124,6 +126,7 @@ mod tests {
         ] {
             assert_eq!(json(body), Some(json!({"a": 1})), "{body}");
         }
+        assert_eq!(json("data: {\"a\":1}\n\ndata: {\"error\":{}}\n\n"), None);
         for body in
             ["", " \n", "<html></html>", "{\"a\":1", "{\"a\":1}{\"a\":2}", "{\"a\":1} sorry", "data: [DONE]", "data"]
         {

@@ -319,7 +319,7 @@ mod tests {
     async fn the_keys_stay_what_they_are() {
         // A change here forgets whatever users have paid for: make it only together with another VERDICTS or CUT.
         insta::assert_snapshot!(all().of_verdicts().await, @"8a9a8d90e2b5624df5a1b1db2b351673b01fd9be32f310f9756d0fb151e55c43");
-        insta::assert_snapshot!(all().of_cut().await, @"");
+        insta::assert_snapshot!(all().of_cut().await, @"bbdc44156fda766f3a471257009e4bca5e4fb192c558dc6ee1264fc6f68f508f");
     }
 
     #[tokio::test]

@@ -75,7 +75,7 @@ impl Tally {
     pub fn summary(&self) -> Summary {
         let total = self.scored + self.failed;
         let of = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
-        let sum: f64 = self.scores.iter().map(|(bits, count)| f64::from_bits(*bits) * *count as f64).sum();
+        let sum: f64 = self.scores.iter().map(|(bits, count)| f64::from_bits(*bits) * *count as f64).sum::<f64>() + 0.0;
         let mean = of(sum, self.scored);
         Summary {
             total,

@@ -200,6 +200,8 @@ async fn failures_of_every_kind_are_counted_by_code() {
     assert_eq!((&summary["mean"], &summary["bounds"]), (&json!(0.75), &json!([3.0 / 9.0, 8.0 / 9.0])));
     let failures = json!({ "invalid_input": 1, "judge_output_invalid": 1, "upstream_auth": 1, "upstream_error": 2 });
     assert_eq!(summary["failures"], failures);
+    // Every call that was made, those of failed samples included.
+    assert_eq!(summary["usage"]["judge_calls"], backend.calls().await);
     for (index, item) in answer["results"].as_array().unwrap().iter().enumerate() {
         assert_eq!(item["index"], index);
         assert_eq!(item["status"] == "scored", item.get("result").is_some());
@@ -311,6 +313,25 @@ async fn a_line_is_answered_while_the_next_is_not_yet_sent() {
     while !read.contains("\"summary\":{\"total\":4") {
         let mut piece = [0; 4096];
         let length = client.read(&mut piece).await.unwrap();
+        assert_ne!(length, 0, "{read}");
+        read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn who_asks_first_is_told_to_go_on() {
+    let service = Process::start(&[], &[]);
+    let mut client = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
+    let head = HEAD.replace("host: x\r\n", "host: x\r\nexpect: 100-continue\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut piece = [0; 4096];
+    let length = tokio::time::timeout(Duration::from_secs(20), client.read(&mut piece)).await.unwrap().unwrap();
+    assert!(piece[..length].starts_with(b"HTTP/1.1 100 "), "{}", String::from_utf8_lossy(&piece[..length]));
+    let line = format!("{}\n", ids(&json!([1]), &json!([1])));
+    client.write_all(format!("{}0\r\n\r\n", chunk(&line)).as_bytes()).await.unwrap();
+    let mut read = String::new();
+    while !read.contains("\"summary\":{\"total\":1,\"scored\":1") {
+        let length = tokio::time::timeout(Duration::from_secs(20), client.read(&mut piece)).await.unwrap().unwrap();
         assert_ne!(length, 0, "{read}");
         read.push_str(std::str::from_utf8(&piece[..length]).unwrap());
     }

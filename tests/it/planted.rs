@@ -54,8 +54,9 @@ fn with_evidence_required(plant: &str) -> Value {
 async fn judged(cases: Vec<(Value, ResponseTemplate)>) -> Vec<Answer> {
     let (samples, replies): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
     let backend = Backend::replying(replies).await;
-    // One call a sample: neither asked again nor given more room.
-    let arguments = ["--judge-attempts", "1", "--judge-repairs", "0", "--judge-max-output-tokens", "1024"];
+    // One call a sample: neither remembered, nor asked again, nor given more room.
+    let arguments =
+        ["--cache", "off", "--judge-attempts", "1", "--judge-repairs", "0", "--judge-max-output-tokens", "1024"];
     let service = Service::asking(&backend.url(), &arguments);
     let mut answers = Vec::new();
     for sample in &samples {

@@ -57,6 +57,7 @@ fn the_exit_code_tells_passed_from_below_the_gate_from_unmeasured() {
         (vec!["score", "id", &half, "-O", "k=0"], 2, "query parameter `k`: expected an integer of at least 1"),
         (vec!["score", "id", &half, "--option", "threshold=1"], 2, "is an option of /recall/nonllm"),
         (vec!["score", "id", &half, "--fail-under", "1.5"], 2, "expected a number from 0 to 1"),
+        (vec!["score", "id", &half, "-o", &half], 2, "cannot be both the samples and the results"),
         (vec!["score", "ids", &half], 2, "possible values: llm, nonllm, id"),
     ] {
         let output = run(&arguments, &[]);
@@ -108,7 +109,9 @@ async fn a_model_judges_a_file_and_its_cost_is_told() {
     let backend = Backend::replying(vec![said(&verdicts(&[true]))]).await;
     let folder = Folder::new();
     let sample = json!({ "user_input": "?", "reference": "A.", "retrieved_contexts": ["a"] });
-    let file = folder.file("rows.jsonl", &format!("{sample}\n{sample}\n"));
+    let mut other = sample.clone();
+    other["user_input"] = json!("??");
+    let file = folder.file("rows.jsonl", &format!("{sample}\n{other}\n"));
     let variables = [("OPENAI_BASE_URL", backend.url()), ("OPENAI_API_KEY", "sk-score-key-123456".to_owned())];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
     let mut program = command(&["--judge", "openai/m", "score", "llm", &file, "--fail-under", "1"], &variables);

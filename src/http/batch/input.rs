@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::http::header;
 use http_body_util::BodyExt as _;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::super::App;
@@ -62,7 +64,10 @@ impl Source {
     }
 
     /// The lines of a body that is taken in from now on, whether anybody works on them or not.
-    pub(super) fn streamed<M: Measure>(app: &App, request: Request) -> Result<(Self, Envelope<M::Options>), Problem> {
+    pub(super) async fn streamed<M: Measure>(
+        app: &App,
+        request: Request,
+    ) -> Result<(Self, Envelope<M::Options>), Problem> {
         let json = query_as_json(request.uri().query().unwrap_or_default());
         let mut fields = Fields::parse_query(&json, &M::ROUTE)?;
         let ordered = fields.flag("ordered");
@@ -70,7 +75,13 @@ impl Source {
         let options = fields.finish_query(options)?;
         let (inlet, outlet) = spool(Room { memory: BUFFER, disk: app.limits().stream_spool });
         let mut taking_in = JoinSet::new();
-        taking_in.spawn(take_in(request.into_body(), app.limits().body, inlet));
+        let asks_first = request.headers().contains_key(header::EXPECT);
+        let (begun, has_begun) = oneshot::channel();
+        taking_in.spawn(take_in(request.into_body(), app.limits().body, inlet, begun));
+        if asks_first {
+            // Who asks before it sends is told to go on by the first read; an answer before that would tell it to stop.
+            let _ = has_begun.await;
+        }
         let entries = Entries::Streamed { outlet, _taking_in: taking_in };
         Ok((Self { next_index: 0, entries }, Envelope { options, ordered }))
     }
@@ -106,10 +117,13 @@ fn text(tag: u64, bytes: Box<[u8]>) -> Result<Bytes, LineError> {
 }
 
 /// Reads a body to its end, cut into lines.
-async fn take_in(mut body: Body, longest: usize, mut inlet: Inlet) {
+async fn take_in(mut body: Body, longest: usize, mut inlet: Inlet, begun: oneshot::Sender<()>) {
     let mut lines = Lines { longest, line: Vec::new(), number: 1, is_too_long: false };
     let mut records = Vec::new();
+    let mut begun = Some(begun);
     while let Some(frame) = body.frame().await {
+        // Mostly nobody waits for this.
+        let _ = begun.take().map(|begun| begun.send(()));
         match frame.map(http_body::Frame::into_data) {
             Ok(Ok(data)) => lines.cut(&data, &mut records),
             // Trailers.

@@ -38,7 +38,7 @@ pub(super) async fn batch<M: Measure>(app: App, request: Request) -> Result<Resp
             let bytes = body::read_whole(request, app.limits().body, deadline).await?;
             Source::listed::<M>(&app, bytes)?
         }
-        Form::Lines => Source::streamed::<M>(&app, request)?,
+        Form::Lines => Source::streamed::<M>(&app, request).await?,
     };
     let Envelope { options, ordered } = envelope;
     // A JSON answer is one list in input order; lines leave as they are done unless order is asked for.

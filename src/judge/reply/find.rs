@@ -185,8 +185,11 @@ pub(super) fn answers<'a>(text: &'a str, form: &Form, given: &Given) -> Result<V
     given.bear(found.values.iter().map(|piece| piece.decisions.len()).sum())?;
     let mut gathered = Gathered::of(form);
     let mut copies = false;
+    let mut went_on = false;
     for Piece { span, value, decisions } in found.values {
         if (form.is_question)(&value) {
+            // After an answer it may be a next question of the model's own making, as well as an echo.
+            went_on |= gathered.is_answer();
             gathered = Gathered::of(form);
         } else if !follows_form_lead(text, span.start) {
             match origin(text, &decisions, given) {
@@ -202,6 +205,9 @@ pub(super) fn answers<'a>(text: &'a str, form: &Form, given: &Given) -> Result<V
                 Origin::Both => return invalid(COPIED),
             }
         }
+    }
+    if went_on && gathered.is_answer() {
+        return invalid(WENT_ON);
     }
     let Gathered { mut answers, loose, key_twice, spans, .. } = gathered;
     if key_twice {
@@ -225,6 +231,7 @@ pub(super) fn answers<'a>(text: &'a str, form: &Form, given: &Given) -> Result<V
 }
 
 const UNSURE: &str = "the JSON is broken: a quote mark inside a string must be escaped with a backslash";
+const WENT_ON: &str = "the reply goes on after its answer, with a further question and answer; give one answer only";
 const COPIED: &str = "verdicts were copied from the contexts; give your own, each with a reason of your own before it";
 
 /// Whose words the decisions in a value are.
@@ -278,6 +285,12 @@ impl<'a, 'f> Gathered<'a, 'f> {
         Self { form, answers: Vec::new(), loose: Vec::new(), spans: Vec::new(), key_twice: false, bare_counts: false }
     }
 
+    /// Is there more than the example of the question?
+    fn is_answer(&self) -> bool {
+        let is_own = |answer: &Answer<'_>| !answer.iter().any(self.form.is_example);
+        self.answers.iter().any(is_own) || !self.loose.is_empty() && is_own(&self.loose)
+    }
+
     /// Takes the answers out of a value that stands at `span`.
     fn take(&mut self, value: Value<'a>, span: Range<usize>) {
         let before = self.answers.len() + self.loose.len();
@@ -301,10 +314,13 @@ impl<'a, 'f> Gathered<'a, 'f> {
                 match list {
                     Some(place) => {
                         self.key_twice |= has_key_twice(&fields);
-                        self.answers.push(match fields.swap_remove(place).1 {
+                        let entries = match fields.swap_remove(place).1 {
                             Value::List(entries) => entries,
                             single => vec![single],
-                        });
+                        };
+                        self.answers.push(entries);
+                        // Second thoughts beside the list are a second answer.
+                        fields.into_iter().for_each(|(_, inner)| self.gather(inner));
                     }
                     None => fields.into_iter().for_each(|(_, inner)| self.gather(inner)),
                 }

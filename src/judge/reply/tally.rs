@@ -54,6 +54,15 @@ impl<T> Kind<T> {
                 None => reading.open.push((number, "no entry".to_owned())),
             }
         }
+        let counts_from_zero = answers
+            .iter()
+            .flatten()
+            .filter_map(object)
+            .any(|fields| field(fields, "n").and_then(whole_number) == Some(0));
+        if counts_from_zero && !reading.open.is_empty() {
+            // Shifted by one, every entry would be somebody else's.
+            return Err(Unreadable::Invalid(format!("{}s are numbered from 1, and the answer has a 0", self.item)));
+        }
         Ok(reading)
     }
 
@@ -66,6 +75,13 @@ impl<T> Kind<T> {
         let mut outcomes: BTreeMap<usize, Outcome<T>> = BTreeMap::new();
         for fields in answer.iter().filter_map(object) {
             let number = field(fields, "n").and_then(whole_number);
+            if fields.iter().filter_map(|(_, inner)| object(inner)).any(|inner| self.form.is_entry(inner)) {
+                // Second thoughts inside an entry: which of the two counts is open.
+                if let Some(number) = number.filter(|number| asked.contains_key(number)) {
+                    outcomes.insert(number, Err("an entry inside its entry".to_owned()));
+                }
+                continue;
+            }
             let Some(number) = number.filter(|number| asked.contains_key(number)) else {
                 continue;
             };

@@ -723,3 +723,37 @@ proptest! {
         short(&text, &[1, 2]);
     }
 }
+
+#[test]
+fn a_reply_that_goes_on_with_a_question_of_its_own_is_not_taken() {
+    let answer = |first: bool, second: bool| {
+        format!(r#"{{"verdicts":[{{"n":1,"attributed":{first}}},{{"n":2,"attributed":{second}}}]}}"#)
+    };
+    let turn =
+        r#"User: {"question":"Where is Lyon?","contexts":[{"n":1,"text":"x"}],"claims":[{"n":1,"text":"Lyon."}]}"#;
+    let went_on = format!("{}\n{turn}\nAssistant: {}", answer(true, false), answer(true, true));
+    assert!(matches!(read(&went_on, &[1, 2]), Err(Unreadable::Invalid(_))));
+    // What stands before a question alone may be an echo with it.
+    assert!(read(&format!("{}\n{turn}", answer(true, false)), &[1, 2]).is_err());
+}
+
+#[test]
+fn a_list_that_counts_from_0_is_asked_again_as_a_whole() {
+    let text = r#"{"verdicts":[{"n":0,"attributed":true},{"n":1,"attributed":false}]}"#;
+    assert!(matches!(read(text, &[1, 2]), Err(Unreadable::Invalid(_))));
+}
+
+#[test]
+fn second_thoughts_in_one_object_are_a_second_answer() {
+    for text in [
+        r#"{"verdicts":[{"n":1,"attributed":true}],"corrected":{"verdicts":[{"n":1,"attributed":false}]}}"#,
+        r#"{"draft":{"verdicts":[{"n":1,"attributed":true}]},"verdicts":[{"n":1,"attributed":false}]}"#,
+        r#"{"verdicts":[{"n":1,"attributed":true}],"final_verdicts":[{"n":1,"attributed":false}]}"#,
+    ] {
+        assert!(matches!(read(text, &[1]), Err(Unreadable::Invalid(_))), "{text}");
+    }
+    let inside = r#"{"verdicts":[{"n":1,"attributed":true,"revised":{"n":1,"attributed":false}}]}"#;
+    assert_eq!(read(inside, &[1]).unwrap().open.len(), 1);
+    let same = r#"{"verdicts":[{"n":1,"attributed":true}],"again":{"verdicts":[{"n":1,"attributed":true}]}}"#;
+    assert_eq!(read(same, &[1]).unwrap().entries.len(), 1);
+}

@@ -33,8 +33,12 @@ pub(super) fn read(reply: &Reply, sent_limit: Option<u32>) -> Result<Completion,
 
 fn completion(body: &Value, stop: &str, sent_limit: Option<u32>) -> Completion {
     let Blocks { text, thoughts, calls } = Blocks::of(&body["content"]);
-    // Whoever calls the tool may say something before, which is no part of the answer.
-    let text = if calls.is_empty() { text } else { calls };
+    // Whoever calls the tool may say something before, which is no part of the answer unless it is one itself.
+    let text = match (calls.is_empty(), text.contains('{')) {
+        (true, _) => text,
+        (false, false) => calls,
+        (false, true) => format!("{text}\n{calls}"),
+    };
     let tokens = tokens(&body["usage"]);
     let ending = match stop {
         "max_tokens" | "model_context_window_exceeded" => Ending::Truncated,

@@ -35,12 +35,19 @@ pub(in super::super) fn read(reply: &Reply, sent_limit: Option<u32>) -> Result<C
 
 fn completion(body: &Value, message: &Value, finish: &str, sent_limit: Option<u32>) -> Completion {
     let Parts { mut text, thoughts, refusal } = Parts::of(&message["content"]);
-    if text.trim().is_empty() {
-        // We send no tools, but gateways turn an answer schema into a forced tool call and forget to turn it back.
-        let call = [&message["tool_calls"][0]["function"]["arguments"], &message["function_call"]["arguments"]];
-        if let Some(arguments) = call.iter().find_map(|arguments| arguments.as_str()) {
-            arguments.clone_into(&mut text);
+    // We send no tools, but gateways turn an answer schema into a forced tool call and forget to turn it back. Answers that
+    // differ stay apart: whoever reads them sees that they do.
+    let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let calls = calls.iter().map(|call| &call["function"]["arguments"]).chain([&message["function_call"]["arguments"]]);
+    let calls: Vec<&str> = calls.filter_map(Value::as_str).collect();
+    if !calls.is_empty() && !text.contains('{') {
+        text.clear();
+    }
+    for call in calls {
+        if !text.is_empty() {
+            text.push('\n');
         }
+        text.push_str(call);
     }
     let reasoning = ["reasoning_content", "reasoning"]
         .iter()
@@ -190,7 +197,11 @@ mod tests {
             (json!({}), ""),
             (json!({"content": 7}), ""),
             (json!({"content": null, "tool_calls": [{"function": {"arguments": "{\"a\":1}"}}]}), "{\"a\":1}"),
-            (json!({"content": "t", "tool_calls": [{"function": {"arguments": "{\"a\":1}"}}]}), "t"),
+            (json!({"content": "t", "tool_calls": [{"function": {"arguments": "{\"a\":1}"}}]}), "{\"a\":1}"),
+            (
+                json!({"content": "{}", "tool_calls": [{"function": {"arguments": "[1]"}}, {"function": {"arguments": "[2]"}}]}),
+                "{}\n[1]\n[2]",
+            ),
             (json!({"content": "", "function_call": {"arguments": "{}"}}), "{}"),
         ] {
             let completion = message(&content);

@@ -22,7 +22,18 @@ fn eiffel() -> Value {
 
 fn service(proxy: &Server, model: &str, key: &str) -> Service {
     let judge = format!("openai/{model}");
-    let arguments = ["--judge", &judge, "--judge-attempts", "2", "--judge-timeout", "30s", "--request-timeout", "90s"];
+    let arguments = [
+        "--cache",
+        "off",
+        "--judge",
+        &judge,
+        "--judge-attempts",
+        "2",
+        "--judge-timeout",
+        "30s",
+        "--request-timeout",
+        "90s",
+    ];
     Service::with(&arguments, &[("OPENAI_BASE_URL", &proxy.url), ("OPENAI_API_KEY", key)])
 }
 

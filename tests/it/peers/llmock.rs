@@ -58,7 +58,7 @@ impl Mock {
     }
 
     fn service(&self, arguments: &[&str]) -> Service {
-        Service::asking(&self.server.url, arguments)
+        Service::asking(&self.server.url, &[&["--cache", "off"], arguments].concat())
     }
 }
 
