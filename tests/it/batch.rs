@@ -375,7 +375,8 @@ async fn a_client_that_leaves_a_batch_stops_its_work() {
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
     let service = Process::start(&["--judge", "openai/m", "--judge-concurrency", "2"], &variables);
     let mut client = TcpStream::connect(service.url.trim_start_matches("http://")).await.unwrap();
-    let text: String = (0..200).map(|_| format!("{}\n", row("row"))).collect();
+    // Equal samples would be one call.
+    let text: String = (0..200).map(|number| format!("{}\n", row(&format!("row {number}")))).collect();
     let request = format!("{}{}0\r\n\r\n", HEAD.replace("/id/", "/llm/"), chunk(&text));
     client.write_all(request.as_bytes()).await.unwrap();
     while backend.calls().await < 4 {
