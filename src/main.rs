@@ -38,7 +38,12 @@ fn run() -> Result<ExitCode, Failure> {
             telemetry::start(&config)?;
             let app = App::new(&config)?;
             let running = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            let verdict = running.block_on(score::score(app, &task)).unwrap_or_else(|error| {
+            let scored = running.block_on(async {
+                let scored = score::score(app.clone(), &task).await;
+                app.close().await;
+                scored
+            });
+            let verdict = scored.unwrap_or_else(|error| {
                 let _ = writeln!(std::io::stderr(), "context-recall: {error}");
                 Verdict::Unmeasured
             });

@@ -120,3 +120,21 @@ async fn a_model_judges_a_file_and_its_cost_is_told() {
     assert!(said_by(&output).contains("2; tokens in 100, out 40"), "{}", said_by(&output));
     assert!(!said_by(&output).contains("sk-score"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_run_has_paid_for_the_next_one_has_for_nothing() {
+    let backend = Backend::replying(vec![said(&verdicts(&[true]))]).await;
+    let folder = Folder::new();
+    let sample = json!({ "user_input": "?", "reference": "A.", "retrieved_contexts": ["a"] });
+    let file = folder.file("one.jsonl", &sample.to_string());
+    let memory = format!("file:{}", folder.path("memory").display());
+    for cached in [false, true] {
+        let url = backend.url();
+        let arguments = ["score", "llm", &file, "--judge", "openai/m", "--cache", &memory];
+        let mut command = command(&arguments, &[("OPENAI_BASE_URL", &url)]);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said_by(&output));
+        assert_eq!(results(&output)[0]["result"]["cached"], cached);
+    }
+    assert_eq!(backend.calls().await, 1);
+}
