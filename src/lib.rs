@@ -37,7 +37,9 @@
 //! model: `judge/prompt.rs`. How a model cuts sentences further, and what is held against it: `judge/atomic`. What fits a
 //! window: `judge/windows/plan.rs`. What of a model's answer is tolerated: `judge/reply`. A vendor: the checklist in [`providers`].
 //! A place to remember in: `memory`.
-//! What makes two questions the same: `recall/memory.rs`. An error code: the table in `http/problem.rs`. A setting: `config.rs`.
+//! What makes two questions the same: `recall/memory.rs`. An error code: the table in `http/problem.rs`. The name of a sample's
+//! field: `http/extract/columns.rs`. How a batch comes in and goes out: `http/batch`. What a summary says: `recall/summary.rs`. What a
+//! backend's error means: `providers/refusal.rs`, and how its words are found: `providers/said.rs`. A setting: `config.rs`.
 
 pub mod app;
 pub mod compute;

@@ -4,68 +4,28 @@
 //! digits of numbers. Then each route takes the fields that it needs; whatever is wrong with one is noted under its
 //! JSON pointer, and [`Fields::finish`] answers with all of it.
 
+mod columns;
+mod raw;
+mod spec;
+mod unknown;
+
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
-use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::de::Deserializer as _;
 use serde_json::value::RawValue;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
 
+pub use self::columns::{BATCH_OPTIONS, COLUMNS, Column, IGNORED_COLUMNS, ROUTES, Route, known_columns};
+use self::raw::{Each, Raw, kind, shown};
+pub use self::spec::{CutOff, SampleId};
+use self::unknown::{Around, Escaped, Unknown};
 use super::invalid_json::{invalid_json, not_utf8, place};
 use super::problem::{Code, Fault, Faults, Problem};
 use crate::recall::Units;
 use crate::recall::id::Id;
 use crate::recall::similarity::nearest;
-
-/// A field of a sample, with the other names it is known by.
-pub struct Column {
-    /// The name that Ragas uses.
-    pub name: &'static str,
-    /// Names that other evaluators use.
-    pub aliases: &'static [&'static str],
-}
-
-/// Every field that a sample may have on some route. On the routes that do not need it, it is accepted and ignored.
-pub const COLUMNS: &[Column] = &[
-    Column { name: "id", aliases: &[] },
-    Column { name: "user_input", aliases: &["question", "input", "query"] },
-    Column { name: "reference", aliases: &["ground_truth", "expected_output", "expected"] },
-    Column { name: "reference_claims", aliases: &[] },
-    Column { name: "retrieved_contexts", aliases: &["contexts", "retrieval_context"] },
-    Column { name: "reference_contexts", aliases: &["expected_contexts"] },
-    Column { name: "retrieved_context_ids", aliases: &["retrieved_ids"] },
-    Column { name: "reference_context_ids", aliases: &["expected_ids"] },
-];
-
-/// Columns of Ragas and its kin that no route needs: accepted and ignored, so that a row can be sent as it is.
-pub const IGNORED_COLUMNS: &[&str] = &[
-    "response",
-    "answer",
-    "actual_output",
-    "multi_responses",
-    "rubrics",
-    "persona_name",
-    "query_style",
-    "query_length",
-    "synthesizer_name",
-    "metadata",
-];
-
-/// What a route takes beside the sample's fields.
-pub struct Route {
-    /// Its path.
-    pub path: &'static str,
-    /// Its options.
-    pub options: &'static [&'static str],
-}
-
-/// What a batch takes beside the options of its route.
-pub const BATCH_OPTIONS: &[&str] = &["ordered"];
 
 /// Around the samples of a batch.
 pub(super) struct Envelope<Options> {
@@ -79,9 +39,6 @@ pub(super) struct Envelope<Options> {
 pub(super) fn sample_id(sample: &[u8]) -> Option<SampleId> {
     Fields::found(sample, "a sample").ok()?.sample_id()
 }
-
-/// Every route that reads a sample.
-pub const ROUTES: &[&Route] = &[&super::recall_llm::ROUTE, &super::recall_nonllm::ROUTE, &super::recall_id::ROUTE];
 
 /// The fields of one sample and the faults found so far.
 pub struct Fields<'a> {
@@ -410,12 +367,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Every name that some column is known by, and every column that is passed over.
-pub fn known_columns() -> impl Iterator<Item = &'static str> {
-    let columns = COLUMNS.iter().flat_map(|column| std::iter::once(column.name).chain(column.aliases.iter().copied()));
-    columns.chain(IGNORED_COLUMNS.iter().copied())
-}
-
 /// Where a value stands: a field, or an element of the list in it. Written out only when there is something to say.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -435,165 +386,5 @@ impl Display for Place<'_> {
             Some(index) => write!(formatter, "{}/{index}", self.pointer),
             None => formatter.write_str(self.pointer),
         }
-    }
-}
-
-/// A field's name as a JSON pointer (RFC 6901), cut where it is absurdly long.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let short: String = self.0.chars().take(80).collect();
-        write!(formatter, "/{}", short.replace('~', "~0").replace('/', "~1"))
-    }
-}
-
-/// Where fields stand.
-#[derive(Clone, Copy, PartialEq)]
-enum Around {
-    OneSample,
-    AllSamples,
-    Query,
-}
-
-/// What is said of a field that is not known where it stands. The guess costs microseconds, so it is made only when it is
-/// listed.
-struct Unknown<'a> {
-    field: &'a str,
-    around: Around,
-    known: &'a [&'a str],
-    route: &'a Route,
-}
-
-impl Display for Unknown<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, around, known, route } = self;
-        if *around != Around::OneSample && known_columns().any(|column| column == *field) {
-            let place = if *around == Around::Query { "a line of the body" } else { "`samples`" };
-            return write!(formatter, "`{field}` belongs to a sample; put it into {place}");
-        }
-        let elsewhere = ROUTES.iter().find(|other| other.options.contains(field));
-        if BATCH_OPTIONS.contains(field) {
-            write!(formatter, "`{field}` is an option of a whole batch, not of one sample")
-        } else if let Some(other) = elsewhere {
-            write!(formatter, "`{field}` is an option of {}, not of {}", other.path, route.path)
-        } else if let Some(name) = nearest(field, known.iter().copied()) {
-            write!(formatter, "unknown field; did you mean `{name}`?")
-        } else {
-            write!(formatter, "unknown field; {} takes the fields listed at /docs", route.path)
-        }
-    }
-}
-
-/// The caller's id of a sample, kept as it was sent.
-#[derive(Debug, Clone)]
-pub enum SampleId {
-    /// A string.
-    Text(String),
-    /// An integer of any size, with its digits.
-    Integer(Box<RawValue>),
-}
-
-impl serde::Serialize for SampleId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Integer(digits) => digits.serialize(serializer),
-        }
-    }
-}
-
-impl ToSchema for SampleId {}
-
-impl PartialSchema for SampleId {
-    fn schema() -> RefOr<Schema> {
-        let text = ObjectBuilder::new().schema_type(Type::String);
-        let integer = ObjectBuilder::new().schema_type(Type::Integer);
-        let either = OneOfBuilder::new().item(text).item(integer);
-        either.description(Some("A string, or an integer of any size.")).into()
-    }
-}
-
-/// How many of the first entries count, as the spec describes it.
-pub enum CutOff {}
-
-impl ToSchema for CutOff {}
-
-impl PartialSchema for CutOff {
-    fn schema() -> RefOr<Schema> {
-        let cut_off = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-        cut_off.description(Some("How many of the first entries count.")).into()
-    }
-}
-
-/// Hands over the elements of a JSON array one by one, so that no list of them is held.
-struct Each<F>(F);
-
-impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
-        while let Some(element) = elements.next_element()? {
-            (self.0)(element);
-        }
-        Ok(())
-    }
-}
-
-/// The fields of a JSON object as they stand, repeats included.
-struct Raw<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Raw<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Raw<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-                    fields.push((field.0.0, field.1));
-                }
-                Ok(Raw(fields))
-            }
-        }
-
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-/// A field's name, borrowed where it holds no escape.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-
-/// What a JSON token is, in words.
-fn kind(token: &str) -> &'static str {
-    match token.as_bytes().first() {
-        Some(b'"') => "a string",
-        Some(b'{') => "an object",
-        Some(b'[') => "an array",
-        Some(b't' | b'f') => "a boolean",
-        Some(b'n') => "null",
-        _ => "a number",
-    }
-}
-
-/// A token for an error message: short ones as they are, others by kind. Never text of the sample, but for a short word
-/// where one of a few words was expected.
-fn shown(raw: &RawValue) -> String {
-    let token = raw.get();
-    match token.as_bytes().first() {
-        Some(b'{' | b'[') => kind(token).to_owned(),
-        _ if token.chars().count() > 40 => kind(token).to_owned(),
-        _ => format!("`{token}`"),
     }
 }

@@ -4,7 +4,7 @@
 //! servers of a vendor's make take, and each refusal that names a field moves that field one step on. Every field only
 //! ever moves on, so learning ends, and what two concurrent calls learnt can be put together.
 
-use super::refusal::Said;
+use super::said::Said;
 use super::window::numbers;
 
 /// What a vendor calls the fields that may be refused, and in which order its spellings are tried. After the last one a
@@ -213,17 +213,11 @@ fn told_ceiling(said: &Said, sent: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::backend::Wire;
+    use crate::providers::openai::ChatCompletions;
 
-    /// As the many servers that speak OpenAI's format take it.
-    const WORDS: Vocabulary = Vocabulary {
-        shapes: &[Shape::Schema, Shape::Object, Shape::Plain],
-        shape_words: &["response_format", "json_schema", "json_object", "structured output"],
-        limits: &["max_tokens", "max_completion_tokens"],
-        needs_limit: false,
-        seeds: &["seed", "random_seed"],
-        temperatures: &["temperature"],
-        extras: &["think", "keep_alive"],
-    };
+    /// As the many servers that speak OpenAI's format take it, and two fields of a vendor's own.
+    const WORDS: Vocabulary = Vocabulary { extras: &["think", "keep_alive"], ..<ChatCompletions as Wire>::VOCABULARY };
 
     fn said(message: &str) -> Said {
         Said::of(&serde_json::json!({"error": {"message": message}}).to_string())

@@ -35,6 +35,7 @@ pub mod gemini;
 pub mod ollama;
 pub mod openai;
 mod refusal;
+mod said;
 pub mod secret;
 #[cfg(test)]
 mod testing;

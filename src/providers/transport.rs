@@ -16,7 +16,8 @@ use tower::BoxError;
 use tower::util::AndThenLayer;
 
 use super::gate::{Gate, Pass, Ticket, TurnedAway};
-use super::refusal::{Refusal, Reply, excerpt};
+use super::refusal::{Refusal, Reply};
+use super::said::excerpt;
 use super::secret::{Redactor, Secret};
 use super::{ProviderError, ProviderFault, SetupError, window};
 use crate::deadline::Deadline;

@@ -3,7 +3,7 @@
 //! No two backends say it alike, so every reading here wants the sentence around a number and gives nothing when in
 //! doubt: a window that is read wrongly would cut questions apart for nothing.
 
-use super::refusal::Said;
+use super::said::Said;
 
 /// A smaller "window" is a number of something else.
 const LEAST_WINDOW: u32 = 256;

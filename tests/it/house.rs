@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("compute.rs", &["recall", "slots"]),
     // A setting may be a secret, and a misspelt one is compared with the known ones.
     ("config.rs", &["providers", "recall", "memory"]),
-    ("config", &["providers", "memory"]),
+    ("config", &["providers", "recall", "memory"]),
     ("standing.rs", &["recall", "deadline"]),
     ("score.rs", &["app", "config", "http"]),
     ("telemetry.rs", &["config"]),

@@ -6,17 +6,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::Service;
 use crate::support::backend::{Backend, data, ended, said, slow, verdicts};
 use crate::support::process::Process;
-
-fn eiffel() -> Value {
-    json!({
-        "user_input": "Where is the Eiffel Tower and when did it open?",
-        "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
-        "retrieved_contexts": ["The Eiffel Tower stands in Paris, France.", "Lyon is a city."]
-    })
-}
+use crate::support::{Service, eiffel};
 
 fn with(mut sample: Value, fields: Value) -> Value {
     sample.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());

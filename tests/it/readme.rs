@@ -160,8 +160,6 @@ fn every_server_that_is_named_can_be_set() {
 
 fn program_gives_what_is_shown(language: &str, file: &str, command: &[String]) {
     let service = Process::start(&[], &[]);
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("samples.jsonl"), SAMPLES).unwrap();
     let blocks = blocks(&read("README.md"));
     let at = blocks.iter().position(|block| block.language == language);
     let at = at.unwrap_or_else(|| panic!("README.md shows no {language}"));

@@ -11,17 +11,9 @@ use wiremock::ResponseTemplate;
 
 use crate::support::backend::{Backend, data, ended, said, slow, verdicts};
 use crate::support::redis::Redis;
-use crate::support::{Answer, Service};
+use crate::support::{Answer, Service, eiffel};
 
 const PATH: &str = "/recall/llm";
-
-fn eiffel() -> Value {
-    json!({
-        "user_input": "Where is the Eiffel Tower and when did it open?",
-        "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
-        "retrieved_contexts": ["The Eiffel Tower stands in Paris, France.", "Lyon is a city."]
-    })
-}
 
 fn with(mut sample: Value, fields: Value) -> Value {
     sample.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());

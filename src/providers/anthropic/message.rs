@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::backend::Completion;
-use super::super::refusal::{Refusal, Reply, excerpt, is_something};
+use super::super::refusal::{Refusal, Reply};
+use super::super::said::{excerpt, is_something};
 use super::super::{Ending, Tokens, envelope};
 
 /// Characters of a refusal in the model's words that are passed on.

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::super::backend::Completion;
 use super::super::estimate::Estimate;
-use super::super::refusal::{Refusal, Reply, is_something};
+use super::super::refusal::{Refusal, Reply};
+use super::super::said::is_something;
 use super::super::{Ending, ProviderFault, Tokens, envelope};
 
 /// What is known of a question beside its text.

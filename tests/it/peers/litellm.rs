@@ -8,17 +8,9 @@ use serde_json::{Value, json};
 use super::llama::{self, MODEL, QUICK, ask, check, is_downgraded};
 use crate::support::peer::{Server, folder, skip};
 use crate::support::process::Process;
-use crate::support::{KEY, Service};
+use crate::support::{KEY, Service, eiffel};
 
 const SCRIPT: &str = "tests/peers/start-litellm.sh";
-
-fn eiffel() -> Value {
-    json!({
-        "user_input": "Where is the Eiffel Tower and when did it open?",
-        "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
-        "retrieved_contexts": ["The Eiffel Tower stands in Paris, France.", "Lyon is a city."]
-    })
-}
 
 fn service(proxy: &Server, model: &str, key: &str) -> Service {
     let judge = format!("openai/{model}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::backend::verdicts;
 use crate::support::peer::{Server, folder, skip};
-use crate::support::{Answer, KEY, Service};
+use crate::support::{Answer, KEY, Service, eiffel};
 
 const SCRIPT: &str = "tests/peers/start-llmock.sh";
 
@@ -60,14 +60,6 @@ impl Mock {
     fn service(&self, arguments: &[&str]) -> Service {
         Service::asking(&self.server.url, &[&["--cache", "off"], arguments].concat())
     }
-}
-
-fn eiffel() -> Value {
-    json!({
-        "user_input": "Where is the Eiffel Tower and when did it open?",
-        "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
-        "retrieved_contexts": ["The Eiffel Tower stands in Paris, France.", "Lyon is a city."]
-    })
 }
 
 /// What must come of a case.

@@ -14,7 +14,7 @@ use context_recall::app::App;
 use context_recall::config::Config;
 use context_recall::http::router;
 use http_body_util::BodyExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 /// The service, built from settings as a user would give them.
@@ -136,6 +136,15 @@ impl Answer {
 
 /// The key that test services send to their backends; it must turn up nowhere else.
 pub const KEY: &str = "sk-test-0123456789abcdef";
+
+/// A sample of two claims, of which the contexts bear out the first.
+pub fn eiffel() -> Value {
+    json!({
+        "user_input": "Where is the Eiffel Tower and when did it open?",
+        "reference": "The Eiffel Tower is in Paris. It opened in 1889.",
+        "retrieved_contexts": ["The Eiffel Tower stands in Paris, France.", "Lyon is a city."]
+    })
+}
 
 /// A file inside the project.
 pub fn project(path: &str) -> PathBuf {
